@@ -1,0 +1,1 @@
+"""Talk to one task at a time through a reference that outlives it."""

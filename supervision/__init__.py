@@ -1,0 +1,1 @@
+"""Keep async functions alive: children, strategies, restart intensity, events, a tree to look at."""
