@@ -10,7 +10,6 @@ from typing import Annotated, Any, Final, TypeVar, cast, get_args, get_origin
 
 import attrs
 from cattrs import Converter
-from cattrs.gen import make_dict_unstructure_fn, override
 
 from actors.protocol._base64 import decode_bytes, encode_bytes
 from actors.protocol._faults import InvalidParams
@@ -164,12 +163,26 @@ def _struct_hook(kind: Any) -> Hook:
 
 
 def _struct_writer(kind: Any) -> Callable[[Any], Any]:
-    fields = attrs.fields(attrs.resolve_types(kind, include_extras=True))
-    overrides = {
-        field.name: override(rename=wire_name(field.name), omit_if_default=bool(field.metadata.get("left_out")))
-        for field in fields
-    }
-    return make_dict_unstructure_fn(kind, _converter, **cast("dict[str, Any]", overrides))
+    """Write members in the order of the class, which is the other implementation's order.
+
+    Not made by cattrs: its generated writers put what may be left out behind the rest.
+    """
+    fields = [
+        (field.name, wire_name(field.name), _converter.get_unstructure_hook(field.type), field.default)
+        if field.metadata.get("left_out")
+        else (field.name, wire_name(field.name), _converter.get_unstructure_hook(field.type), attrs.NOTHING)
+        for field in attrs.fields(attrs.resolve_types(kind, include_extras=True))
+    ]
+
+    def write(message: Any) -> dict[str, Any]:
+        members: dict[str, Any] = {}
+        for name, wire, hook, left_out in fields:
+            value = getattr(message, name)
+            if value != left_out:
+                members[wire] = hook(value)
+        return members
+
+    return write
 
 
 def _made_of(origin: object) -> Callable[[Any], bool]:
