@@ -156,6 +156,10 @@ class Book:
         self.commands += 1
         self.unanswered += 1
 
+    def activity(self) -> int:
+        """Return a number that grows with each command that comes in and each that is answered."""
+        return 2 * self.commands - self.unanswered
+
     def answer(self, ticket: Ticket, verdict: Verdict, entry: Entry | None = None) -> None:
         """Answer one command."""
         assert ticket.verdict is None, "a command is answered once"

@@ -68,7 +68,7 @@ class Engine:
         self.plan: Final = plan
         self.path: Final = plan.path
         self.hub: Final = hub
-        self.timers: Final = Timers(self._woke, lambda: plan.commands)
+        self.timers: Final = Timers(self._woke, plan.activity)
         self.closed: Final = trio.Event()
         # Called once, when the supervisor begins to end for whatever reason.
         self.on_closing: Callable[[CloseReason], object] | None = None

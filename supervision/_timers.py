@@ -21,9 +21,9 @@ _QUIET_TURNS_MAX: Final = 64
 class Timers:
     """At most one pending time per child."""
 
-    def __init__(self, tell: Callable[[Entry, int], None], commands_seen: Callable[[], int]) -> None:
+    def __init__(self, tell: Callable[[Entry, int], None], activity: Callable[[], int]) -> None:
         self._tell = tell
-        self._commands_seen = commands_seen
+        self._activity = activity
         # A timer is valid while it is the one its entry holds, so forgetting one is a single assignment.
         self._heap: list[tuple[float, int, Entry]] = []
         self._serial = 0
@@ -60,7 +60,7 @@ class Timers:
             self._aim(math.inf)
 
     def soon(self, entry: Entry) -> None:
-        """Wake this child when all who can run now have run, and no command has come for a turn."""
+        """Wake this child when all who can run now have run, and no command came or was answered meanwhile."""
         self._soon.append((entry, entry.generation))
         self._alarm.set()
 
@@ -82,12 +82,12 @@ class Timers:
                     self._tell(entry, generation)
 
     async def _settle(self) -> None:
-        """Give everyone turns until no command came in two of them; bounded, so traffic cannot hold it up."""
+        """Give everyone turns until no command came or was answered in two of them; bounded, so traffic cannot hold it up."""
         for _ in range(_QUIET_TURNS_MAX):
-            seen = self._commands_seen()
+            seen = self._activity()
             await trio.lowlevel.checkpoint()
             await trio.lowlevel.checkpoint()
-            if self._commands_seen() == seen:
+            if self._activity() == seen:
                 return
 
     def _aim(self, at_s: float) -> None:
