@@ -105,7 +105,8 @@ class Engine:
     def _start(self, order: Start) -> None:
         entry = order.entry
         child: Child = entry.handle  # type: ignore[assignment]  # The plan passes it through unread.
-        status = child._status = ChildStatus[Any](self, child, entry.generation)
+        status: ChildStatus[Any] = ChildStatus(self, child, entry.generation)
+        child._status = status
         assert self._nursery is not None, "orders come only while the supervisor is open"
         child._context.run(self._nursery.start_soon, live, child, status, name=entry.name)
         if order.wake_at_s != math.inf:
@@ -135,6 +136,8 @@ class Engine:
             self.timers.clear(entry)
         child: Child = entry.handle  # type: ignore[assignment]
         child._status = None
+        if isinstance(entry.spec, ChildSpec) and entry.spec.on_gone is not None:
+            entry.spec.on_gone(entry.last_exit.cause if entry.last_exit is not None else None)
         child.changed()
         if entry.state is ChildState.GONE:
             # Without this the two would hold each other until a collection.

@@ -64,6 +64,8 @@ class ChildSpec:
     """Delays between restarts; None brings it back at once."""
     significant: bool
     """Whether its own end can end the supervisor; see `AutoShutdown`."""
+    on_gone: Callable[[BaseException | None], object] | None
+    """Plain function called in the same step in which the child is down and no restart is due; gets its last exception."""
 
     def __init__(
         self,
@@ -75,6 +77,7 @@ class ChildSpec:
         start_timeout_s: float = 30.0,
         backoff: Backoff | None = None,
         significant: bool = False,
+        on_gone: Callable[[BaseException | None], object] | None = None,
     ) -> None:
         if not callable(run):
             raise InvalidSpec("ChildSpec.run", f"must be an async function; pass it with its arguments, not {run!r}")
@@ -88,6 +91,7 @@ class ChildSpec:
         set_field(self, "start_timeout_s", start_timeout_s)
         set_field(self, "backoff", backoff)
         set_field(self, "significant", significant)
+        set_field(self, "on_gone", on_gone)
 
     def __repr__(self) -> str:
         # Arguments may hold secrets, so they are never shown.
