@@ -123,18 +123,24 @@ async def open_executor(
         variables=dict(os.environ if variables is None else variables),
         platform=information.platform_os or "linux",
     )
+    failure: Exception | None = None
     async with AsyncExitStack() as stack:
         if launcher is None:
             launcher = await stack.enter_async_context(open_posix_launcher())
         nursery = await stack.enter_async_context(trio.open_nursery())
         sessions = Sessions(nursery=nursery, launcher=launcher, limits=limits, counters=counters, observer=observer)
         nursery.start_soon(sessions.reminders.run)
-        stack.callback(nursery.cancel_scope.cancel)
-        yield Executor(
-            sessions=sessions,
-            handlers={**environment_handlers(information), **requests.handlers()},
-            information=information,
-            limits=limits,
-            counters=counters,
-            observer=observer,
-        )
+        try:
+            yield Executor(
+                sessions=sessions,
+                handlers={**environment_handlers(information), **requests.handlers()},
+                information=information,
+                limits=limits,
+                counters=counters,
+                observer=observer,
+            )
+        except Exception as error:  # It goes on its way below, outside of our nursery: case P20.
+            failure = error
+        nursery.cancel_scope.cancel()
+    if failure is not None:
+        raise failure

@@ -82,11 +82,21 @@ async def serve_executor(
         async def serve(stream: trio.SocketStream) -> None:
             await serve_websocket_stream(executor, stream, admits)
 
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(trio.serve_listeners, serve, listeners)
-            port = listeners[0].socket.getsockname()[1]
-            shown = f"[{host}]" if ":" in host else host
-            task_status.started(ExecutorEndpoint(url=f"ws://{shown}:{port}", port=port, executor=executor))
+        await trio.serve_listeners(serve, listeners, task_status=_WhenListening(host, executor, task_status))
+
+
+class _WhenListening:
+    """Turns trio's word that it listens into ours. A nursery of our own would wrap what goes wrong in there."""
+
+    def __init__(self, host: str, executor: Executor, told: Started) -> None:
+        self._host, self._executor, self._told = host, executor, told
+
+    def started(self, value: list[trio.SocketListener] | None = None) -> None:
+        assert value, "trio says where it listens"
+        port = value[0].socket.getsockname()[1]
+        shown = f"[{self._host}]" if ":" in self._host else self._host
+        url = f"ws://{shown}:{port}"
+        self._told.started(ExecutorEndpoint(url=url, port=port, executor=self._executor))
 
 
 def _judge_address(listen: str, token: str | None) -> tuple[str, int]:

@@ -56,12 +56,12 @@ class StdinQueue:
             eof: Nothing comes after them.
             later: Called once with the outcome when this returns ``WAITING``.
         """
-        if self._broken:
-            return Offer.BROKEN
         if write_id in self._seen:
             return Offer.ACCEPTED
         if self._ended:
             return Offer.ENDED
+        if self._broken:
+            return Offer.BROKEN
         room = self._queued_bytes < self._bytes_max and not self._waiting
         if not room and len(self._waiting) >= self._waiting_max:
             return Offer.FULL
