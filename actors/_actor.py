@@ -71,7 +71,7 @@ class Actor(Performer, Generic[M]):
 
 def seat_of(performer: Performer) -> Seat:
     """Give the seat of a performer that is on stage."""
-    seat = performer._seat
+    seat = performer._seat  # pyright: ignore[reportPrivateUsage]  # Authors should not see it; this module may.
     if seat is None:
         raise NotOnStage(
             f"{type(performer).__name__} was not spawned, or is still in __init__; its reference is there from "
@@ -82,4 +82,4 @@ def seat_of(performer: Performer) -> Seat:
 
 def take_seat(performer: Performer, seat: Seat) -> None:
     """Put a new performer on the seat."""
-    performer._seat = seat
+    performer._seat = seat  # pyright: ignore[reportPrivateUsage]  # As above.

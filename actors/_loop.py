@@ -4,9 +4,9 @@ A message is handled in the same breath as the one before it, until a batch is f
 then others get a turn. Without that, an actor that feeds itself would starve the whole run (`benchmarks/fairness.py`).
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from time import perf_counter
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from outcome import Value
 from trio import Cancelled
@@ -21,6 +21,8 @@ from supervision import ChildStatus
 
 __all__ = ["BATCH", "SLICE_S", "run_actor", "run_generation"]
 
+SeatT = TypeVar("SeatT", bound=Seat)
+
 BATCH: Final = 64
 SLICE_S: Final = 0.000_5
 
@@ -33,10 +35,10 @@ async def run_actor(
 
 
 async def run_generation(
-    seat: Seat,
+    seat: SeatT,
     make: Callable[..., Performer],
     args: tuple[object, ...],
-    serve: Callable[[Seat, Any], Any],
+    serve: Callable[[SeatT, Any], Awaitable[None]],
     task_status: ChildStatus[None],
 ) -> None:
     """Run one generation of any kind of performer; whatever happens, it leaves the seat."""
@@ -81,7 +83,7 @@ async def clean_up(performer: Performer, failure: Exception) -> BaseException:
     return failure
 
 
-async def serve(seat: Seat, actor: Actor[Any]) -> None:  # noqa: C901 - one message costs less than one call
+async def serve(seat: Seat, actor: Actor[Any]) -> None:  # noqa: C901, PLR0915 - a message costs less than a call
     """Handle mail until a stop comes; control entries before user mail."""
     handle = actor.handle
     task = current_task()
@@ -107,7 +109,7 @@ async def serve(seat: Seat, actor: Actor[Any]) -> None:  # noqa: C901 - one mess
                 break
             left -= 1
             item = inbox.popleft()
-            kind = type(item)
+            kind = type(item)  # pyright: ignore[reportUnknownVariableType]  # Anything may be told.
             if kind is Ask or kind is Part:
                 if item.task is None:
                     seat.withdrawn += 1
@@ -144,14 +146,14 @@ async def serve(seat: Seat, actor: Actor[Any]) -> None:  # noqa: C901 - one mess
             await wait_task_rescheduled(seat.abort_park)
 
 
-async def attend(seat: Seat, performer: Performer) -> None:
+async def attend(seat: Seat, actor: Actor[Any]) -> None:
     """Handle the oldest control entry."""
     entry = seat.take_control()
     if isinstance(entry, Down):
-        await performer.down(entry)
+        await actor.down(entry)
     elif isinstance(entry, Terminal):
         try:
-            await performer.handle(entry.message)  # type: ignore[attr-defined]
+            await actor.handle(entry.message)
         except Refusal:
             seat.unheard += 1
         seat.handled += 1

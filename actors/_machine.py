@@ -131,11 +131,11 @@ class Step:
 
     machine: Any
     """The next value."""
-    effects: list[Any] = attrs.Factory(list)
+    effects: list[Any] = attrs.field(factory=list[Any])
     """What the actor must carry out, in order; may hold `StopActor`."""
-    timers: list[TimerOrder | EventSeen] = attrs.Factory(list)
+    timers: list[TimerOrder | EventSeen] = attrs.field(factory=list[TimerOrder | EventSeen])
     """What happens to timers, in order."""
-    postponed: list[Any] = attrs.Factory(list)
+    postponed: list[Any] = attrs.field(factory=list[Any])
     """Events to keep for another state."""
     new_state: bool = False
     """Whether the state changed."""
@@ -182,11 +182,13 @@ def sort(done: Step, event: Any, given: Any) -> list[Any]:
 
 def checked(given: Any, event: object) -> tuple[Any, Sequence[Any]]:
     """Refuse what is not `(machine, effects)`."""
-    if type(given) is not tuple or len(given) != 2 or not isinstance(given[1], Sequence):
-        raise InvalidEffect(given, event)
-    if not hasattr(given[0], "handle"):
-        raise InvalidEffect(given[0], event)
-    return given
+    match given:
+        case (machine, [*_] as effects) if type(given) is tuple:  # pyright: ignore[reportUnknownArgumentType]
+            if not hasattr(machine, "handle"):
+                raise InvalidEffect(machine, event)
+            return machine, effects
+        case _:
+            raise InvalidEffect(given, event)
 
 
 def has_new_state(old: Any, new: Any) -> bool:

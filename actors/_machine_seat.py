@@ -1,6 +1,7 @@
 """The seat of a state-machine actor: the machine's present value, what is postponed, which timers run.
 
-All of it outlives a crash of the actor that carries out the effects. A step is one breath: it happens whole or not at all.
+All of it outlives a crash of the actor that carries out the effects. A step is one breath: it happens whole or not at
+all.
 """
 
 from collections import deque

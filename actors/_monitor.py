@@ -1,5 +1,7 @@
 """Be told once that an actor is gone for good."""
 
+from typing import Self
+
 import trio
 from outcome import Value
 from trio.lowlevel import Abort, RaiseCancelT, Task, checkpoint, current_task, enable_ki_protection, reschedule
@@ -66,7 +68,7 @@ class Monitor:
         for task in waiters:
             reschedule(task, Value(notice))
 
-    async def __aenter__(self) -> "Monitor":
+    async def __aenter__(self) -> Self:
         await checkpoint()
         seat_behind(self._address).watch(self._notify)
         return self

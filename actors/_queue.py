@@ -59,7 +59,10 @@ class Queue:
         self.stop_now = self.closed = False
         # True while the loop must look at more than the inbox: control entries, a stop, someone in line.
         self.alert = False
-        self.peak = self.control_peak = self.dropped = self.refused = 0
+        self.peak: int = 0
+        self.control_peak: int = 0
+        self.dropped: int = 0
+        self.refused: int = 0
 
     def put(self, entry: object) -> tuple[Fate, object]:
         """Put a user message in the inbox, or say what the policy did. The second value is a displaced entry."""

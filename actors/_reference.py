@@ -211,4 +211,4 @@ class Reference(Address, Generic[M_contra]):
 
 def seat_behind(address: Address) -> Seat:
     """Give the seat an address leads to; for the core only."""
-    return address._seat
+    return address._seat  # pyright: ignore[reportPrivateUsage]  # Callers should not see it; this module may.

@@ -11,7 +11,7 @@ Rules that hold this together:
 
 import traceback
 from collections.abc import Callable
-from typing import Protocol
+from typing import Protocol, cast
 
 import trio
 from trio.lowlevel import Abort, RaiseCancelT, Task, current_task, reschedule
@@ -106,7 +106,7 @@ class Seat(Queue):
             self.check_no_ring(ask.message)
             self.stand_in_line(ask)
         elif fate in {Fate.FULL, Fate.DROPPED}:
-            self.refused += fate is Fate.FULL
+            self.refused += 1
             raise self.full(ask.message)
         if fate is Fate.DISPLACED:
             self.give_back(displaced)
@@ -351,7 +351,7 @@ def without_cancellation(error: BaseException | None) -> BaseException | None:
     if isinstance(error, trio.Cancelled):
         return None
     if isinstance(error, BaseExceptionGroup):
-        return error.split(trio.Cancelled)[1]
+        return cast("BaseExceptionGroup[BaseException]", error).split(trio.Cancelled)[1]
     return error
 
 
@@ -367,4 +367,4 @@ def forget_locals(error: BaseException | None) -> None:
         traceback.clear_frames(one.__traceback__)
         left += [one.__cause__, one.__context__]
         if isinstance(one, BaseExceptionGroup):
-            left += one.exceptions
+            left += cast("BaseExceptionGroup[BaseException]", one).exceptions

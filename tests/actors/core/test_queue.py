@@ -145,7 +145,7 @@ def test_a_queue_nobody_wrote_to_shares_one_empty_inbox() -> None:
 
     assert queues[0].inbox is not EMPTY
     assert queues[1].inbox is EMPTY
-    assert EMPTY == deque()
+    assert deque() == EMPTY
 
 
 def test_a_closed_queue_has_no_room_and_keeps_its_control_lane() -> None:
