@@ -1,5 +1,8 @@
 """A child as its supervisor's users hold it, and the task of one of its generations."""
 
+# pyright: reportPrivateUsage=false
+# A handle's private half belongs to its package; users see only its public one.
+
 from collections.abc import Callable
 from contextvars import Context
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -9,6 +12,7 @@ import trio
 from supervision._book import KILL_WAIT_S
 from supervision._errors import ChildWillNotStop
 from supervision._exits import KILLED, OBEYED, RETURNED, exit_of
+from supervision._refusals import raise_start_failed
 from supervision._specs import AnySpec, ChildSpec
 from supervision._states import ChildState, Entry
 
@@ -25,7 +29,7 @@ _DOWN = frozenset({ChildState.STOPPED, ChildState.GONE})
 class ChildStatus(Generic[T_contra]):
     """What one generation of a child is given as ``task_status``: how it speaks to its supervisor."""
 
-    __slots__ = ("_child", "_engine", "_on_stop", "_scope", "asked", "generation", "killed")
+    __slots__ = ("_child", "_engine", "_on_stop", "_scope", "asked", "fault", "generation", "killed")
 
     def __init__(self, engine: "Engine", child: "Child", generation: int) -> None:
         self._engine, self._child = engine, child
@@ -37,6 +41,8 @@ class ChildStatus(Generic[T_contra]):
         """Whether it was asked to stop."""
         self.killed = False
         """Whether it was cancelled for good."""
+        self.fault: Exception | None = None
+        """What its `on_stop` function raised."""
 
     @property
     def path(self) -> str:
@@ -55,11 +61,12 @@ class ChildStatus(Generic[T_contra]):
     def on_stop(self, callback: Callable[[], object]) -> None:
         """Be asked to stop by a call of this plain function instead of by cancellation.
 
-        It must not raise; if it does, the child is cancelled. Cancellation still follows after ``shutdown_s``.
+        Cancellation still follows after ``shutdown_s``. If the function raises, the child is cancelled at once, and
+        what it raised counts as what the child raised.
         """
         self._on_stop = callback
         if self.asked:
-            callback()
+            self.ask()
 
     def ask(self) -> None:
         """Ask politely: call what was registered, else cancel."""
@@ -69,9 +76,10 @@ class ChildStatus(Generic[T_contra]):
             return
         try:
             self._on_stop()
-        except Exception:
+        except Exception as error:
+            # It concerns the child, not whoever asked for the stop: they may be anyone.
+            self.fault = error
             self._scope.cancel()
-            raise
 
     def kill(self) -> None:
         """Cancel it."""
@@ -140,7 +148,7 @@ class Child:
         await trio.lowlevel.checkpoint()
         while self._entry.state is not ChildState.RUNNING:
             if self._entry.state in _DOWN:
-                self._engine.raise_start_failed(self._entry)
+                raise_start_failed(self._engine.path, self._entry)
             await self._next_change()
 
     async def wait_stopped(self) -> None:
@@ -186,7 +194,7 @@ async def live(child: Child, status: ChildStatus[Any]) -> None:
     how, clean = KILLED, False
     try:
         with status._scope:
-            if status._scope.cancel_called:
+            if status.asked:
                 how = OBEYED  # Stopped before its first step: the user's function is never entered.
             else:
                 spec = child._entry.spec
@@ -197,6 +205,8 @@ async def live(child: Child, status: ChildStatus[Any]) -> None:
                 how = RETURNED
         if status._scope.cancelled_caught:
             how = KILLED if status.killed else OBEYED
+        if status.fault is not None:
+            how = exit_of(status.fault)
         clean = True
     except Exception as error:
         how, clean = exit_of(_without_our_frame(error)), True

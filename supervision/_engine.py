@@ -4,32 +4,22 @@ It decides nothing. Its children live in a nursery that outside cancellation doe
 like any other, and the plan answers it with an ordered stop that has a bound.
 """
 
+# pyright: reportPrivateUsage=false
+# A handle's private half belongs to its package; users see only its public one.
+
 import math
 import random
 from collections import deque
 from collections.abc import Callable
 from contextvars import copy_context
 from itertools import islice
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 import trio
 
-from supervision._book import KILL_WAIT_S
 from supervision._child import Child, ChildStatus, live
-from supervision._errors import (
-    AlreadyPresent,
-    AlreadyStarted,
-    ChildIsRestarting,
-    ChildIsRunning,
-    ChildNotFound,
-    ChildWillNotStop,
-    ReturnedBeforeStarted,
-    StartAborted,
-    StartFailed,
-    StartTimedOut,
-    SupervisorClosed,
-)
-from supervision._exits import Exit, ExitKind
+from supervision._errors import SupervisorClosed
+from supervision._exits import Exit
 from supervision._hub import Hub
 from supervision._news import (
     Add,
@@ -53,6 +43,7 @@ from supervision._news import (
     Woke,
 )
 from supervision._plan import Plan
+from supervision._refusals import raise_refused, raise_start_failed
 from supervision._specs import AnySpec, ChildSpec, PoolSpec, SupervisorSpec, check_fits
 from supervision._states import WITH_TASK, ChildState, Entry, Ticket, Verdict
 from supervision._timers import Timers
@@ -107,10 +98,13 @@ class Engine:
         child: Child = entry.handle  # type: ignore[assignment]  # The plan passes it through unread.
         status: ChildStatus[Any] = ChildStatus(self, child, entry.generation)
         child._status = status
-        assert self._nursery is not None, "orders come only while the supervisor is open"
-        child._context.run(self._nursery.start_soon, live, child, status, name=entry.name)
+        child._context.run(self._spawn, child, status)
         if order.wake_at_s != math.inf:
             self.timers.set(entry, order.wake_at_s)
+
+    def _spawn(self, child: Child, status: ChildStatus[Any]) -> None:
+        assert self._nursery is not None, "orders come only while the supervisor is open"
+        self._nursery.start_soon(live, child, status, name=child._entry.name)
 
     def _ask(self, order: Ask) -> None:
         self.timers.set(order.entry, order.wake_at_s)
@@ -204,7 +198,7 @@ class Engine:
         ticket = Ticket()
         self.feed(Add(child._entry, ticket))
         if ticket.verdict is not None and ticket.verdict is not Verdict.START_FAILED:
-            self.raise_refused(ticket, spec.name)
+            raise_refused(self.path, ticket, spec.name)
         return child, ticket
 
     async def add(self, spec: AnySpec) -> Child:
@@ -212,7 +206,7 @@ class Engine:
         child, ticket = self.add_nowait(spec)
         await self.answered(ticket, undo=child._entry)
         if ticket.verdict is not Verdict.OK:
-            self.raise_start_failed(child._entry)
+            raise_start_failed(self.path, child._entry)
         return child
 
     async def command(self, news: News, ticket: Ticket, name: str, *, undo_start: bool = False) -> None:
@@ -223,7 +217,7 @@ class Engine:
         undo = self.plan.find(name) if undo_start and ticket.verdict is None else None
         await self.answered(ticket, undo=undo)
         if ticket.verdict is not Verdict.OK:
-            self.raise_refused(ticket, name)
+            raise_refused(self.path, ticket, name)
 
     async def answered(self, ticket: Ticket, *, undo: Entry | None = None) -> None:
         """Wait for an answer; when cancelled before it, stop what was to be started."""
@@ -239,7 +233,7 @@ class Engine:
         try:
             await trio.lowlevel.wait_task_rescheduled(abort)
         finally:
-            if ticket.verdict is None and undo is not None:
+            if undo is not None and not ticket.answered():
                 self.request_stop(undo)
 
     def request_stop(self, entry: Entry) -> None:
@@ -256,45 +250,6 @@ class Engine:
         """Begin the immediate stop of everything."""
         if self._nursery is not None:
             self.feed(KillAll())
-
-    # --- Refusals ---
-
-    def raise_refused(self, ticket: Ticket, name: str) -> NoReturn:
-        """Raise what the plan's answer means."""
-        path, entry = f"{self.path}/{name}", ticket.entry
-        state = entry.state.value if entry is not None else "known"
-        match ticket.verdict:
-            case Verdict.ALREADY_STARTED:
-                raise AlreadyStarted(path, state)
-            case Verdict.ALREADY_PRESENT:
-                raise AlreadyPresent(path, state)
-            case Verdict.NOT_FOUND:
-                raise ChildNotFound(path)
-            case Verdict.RUNNING:
-                raise ChildIsRunning(path, state)
-            case Verdict.RESTARTING:
-                raise ChildIsRestarting(path)
-            case Verdict.WILL_NOT_STOP:
-                raise ChildWillNotStop(path, entry.generation if entry else 0, KILL_WAIT_S)
-            case Verdict.START_FAILED | Verdict.START_ABORTED if entry is not None:
-                self.raise_start_failed(entry)
-            case _:
-                raise SupervisorClosed(self.path)
-
-    def raise_start_failed(self, entry: Entry) -> NoReturn:
-        """Raise one typed error whose cause is the child's own exception, at any depth of supervisors."""
-        name, path, how = entry.name, f"{self.path}/{entry.name}", entry.last_exit
-        cause = how.cause if how is not None else None
-        generation = entry.generation
-        if isinstance(cause, StartFailed) and not isinstance(entry.spec, ChildSpec):
-            raise cause.told_of(name) from cause.__cause__
-        if entry.timed_out:
-            raise StartTimedOut(name, path, generation, entry.spec.start_timeout_s) from cause
-        if cause is not None:
-            raise StartFailed(name, path, generation, f"it raised {cause!r}") from cause
-        if how is not None and how.kind is ExitKind.NORMAL and entry.since_s is None:
-            raise ReturnedBeforeStarted(name, path, generation)
-        raise StartAborted(name, path, generation)
 
     # --- Looking ---
 

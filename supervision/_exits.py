@@ -1,6 +1,7 @@
 """How a child ended, and what that means for its restart. Knows exceptions; does not know tasks."""
 
 import enum
+from typing import cast
 
 import attrs
 
@@ -40,12 +41,14 @@ KILLED = Exit(ExitKind.KILLED)
 
 def exit_of(error: BaseException) -> Exit:
     """Tell a shutdown from a crash. A group is a shutdown when each of its leaves is one."""
-    on_purpose = (Shutdown, RestartIntensityExceeded)
+    return Exit(ExitKind.SHUTDOWN if _on_purpose(error) else ExitKind.CRASHED, error)
+
+
+def _on_purpose(error: BaseException) -> bool:
     if isinstance(error, BaseExceptionGroup):
-        deliberate = error.split(on_purpose)[1] is None
-    else:
-        deliberate = isinstance(error, on_purpose)
-    return Exit(ExitKind.SHUTDOWN if deliberate else ExitKind.CRASHED, error)
+        group = cast("BaseExceptionGroup[BaseException]", error)
+        return all(_on_purpose(inner) for inner in group.exceptions)
+    return isinstance(error, Shutdown | RestartIntensityExceeded)
 
 
 def wants_restart(restart: Restart, kind: ExitKind) -> bool:

@@ -25,9 +25,8 @@ class RestartIntensity:
     """Length of the sliding window in seconds; a restart exactly this old still counts."""
 
     def __attrs_post_init__(self) -> None:
-        # bool is an int: RestartIntensity(True) is a slip, not a limit.
-        whole = isinstance(self.restarts, int) and not isinstance(self.restarts, bool)
-        if not whole or not 0 <= self.restarts <= _RESTARTS_MAX:
+        # A bool is an int: RestartIntensity(True) is a slip, not a limit.
+        if type(self.restarts) is not int or not 0 <= self.restarts <= _RESTARTS_MAX:
             raise InvalidSpec("RestartIntensity.restarts", f"must be a whole number from 0 to {_RESTARTS_MAX:,}")
         if not 0 < self.period_s < float("inf"):
             raise InvalidSpec("RestartIntensity.period_s", "must be a finite time of more than 0 seconds")

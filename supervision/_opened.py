@@ -7,6 +7,7 @@ these (case P20).
 
 from collections.abc import Callable
 from types import TracebackType
+from typing import cast
 
 import trio
 
@@ -99,4 +100,6 @@ class Opened:
 
 
 def _unwrapped(error: BaseException) -> tuple[BaseException, ...]:
-    return error.exceptions if isinstance(error, BaseExceptionGroup) else (error,)
+    if isinstance(error, BaseExceptionGroup):
+        return cast("BaseExceptionGroup[BaseException]", error).exceptions
+    return (error,)

@@ -65,7 +65,7 @@ class ChildSpec:
     significant: bool
     """Whether its own end can end the supervisor; see `AutoShutdown`."""
     on_gone: Callable[[BaseException | None], object] | None
-    """Plain function called in the same step in which the child is down and no restart is due; gets its last exception."""
+    """Plain function, called in the step in which the child is down and no restart is due; gets its exception."""
 
     def __init__(
         self,
@@ -110,7 +110,7 @@ class SupervisorSpec:
     """The shared restart budget of its children."""
     auto_shutdown: AutoShutdown = AutoShutdown.NEVER
     """Whether the end of significant children ends it."""
-    children: tuple["AnySpec", ...] = attrs.field(default=(), converter=tuple)
+    children: tuple["AnySpec", ...] = ()
     """Started in this order before it says started; started anew with each of its generations."""
     restart: Restart = Restart.PERMANENT
     """When it comes back by itself."""

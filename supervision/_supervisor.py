@@ -1,5 +1,8 @@
 """What users hold: a supervisor, a pool, and the block that opens the first of them."""
 
+# pyright: reportPrivateUsage=false
+# A handle's private half belongs to its package; users see only its public one.
+
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from types import TracebackType
 from typing import Any, Final
@@ -16,6 +19,7 @@ from supervision._intensity import RestartIntensity
 from supervision._news import CloseReason, DeleteAsked, RestartAsked, StopAsked
 from supervision._opened import Opened
 from supervision._plan import Plan
+from supervision._refusals import raise_refused
 from supervision._specs import AnySpec, AutoShutdown, ChildSpec, PoolSpec, Restart, Strategy, SupervisorSpec
 from supervision._states import Ticket, Verdict
 from supervision._tree import SupervisorNode
@@ -159,7 +163,7 @@ class Supervisor(_Overseer):
         engine, ticket = self._working(), Ticket()
         engine.feed(DeleteAsked(_target(child), ticket))
         if ticket.verdict is not Verdict.OK:
-            engine.raise_refused(ticket, _name(child))
+            raise_refused(engine.path, ticket, _name(child))
 
     def child(self, name: str) -> Child | None:
         """Return the child of this name, if there is one."""

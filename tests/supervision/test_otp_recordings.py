@@ -239,9 +239,7 @@ async def give(world: World, step: dict[str, Any], template: dict[str, Any] | No
     raise AssertionError(op)
 
 
-async def give_to_pool(
-    world: World, pool: sv.Pool, step: dict[str, Any], template: dict[str, Any] | None
-) -> Any:
+async def give_to_pool(world: World, pool: sv.Pool, step: dict[str, Any], template: dict[str, Any] | None) -> Any:
     assert template is not None
     match step["op"]:
         case "start_child":
