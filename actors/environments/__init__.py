@@ -7,6 +7,7 @@ from actors.environments._connection import CONNECTION_TRANSITIONS as CONNECTION
 from actors.environments._connection import ConnectionState as ConnectionState
 from actors.environments._connection import Phase as Phase
 from actors.environments._environment import Environment as Environment
+from actors.environments._environment import EnvironmentProcesses as EnvironmentProcesses
 from actors.environments._errors import AlreadyFailed as AlreadyFailed
 from actors.environments._errors import AlreadyReady as AlreadyReady
 from actors.environments._errors import ConnectFailed as ConnectFailed
@@ -45,26 +46,30 @@ from actors.environments._ids import LOCAL_ENVIRONMENT_ID as LOCAL_ENVIRONMENT_I
 from actors.environments._ids import MAX_ENVIRONMENT_ID_BYTES as MAX_ENVIRONMENT_ID_BYTES
 from actors.environments._ids import REMOTE_ENVIRONMENT_ID as REMOTE_ENVIRONMENT_ID
 from actors.environments._lifecycle import Kind as Kind
+from actors.environments._local_connector import LocalConnector as LocalConnector
 from actors.environments._manager import EnvironmentManager as EnvironmentManager
 from actors.environments._manager import FixedEndpoint as FixedEndpoint
 from actors.environments._manager import ManagerStatistics as ManagerStatistics
 from actors.environments._opening import open_manager as open_manager
+from actors.environments._options import RunOptions as RunOptions
+from actors.environments._options import StartOptions as StartOptions
+from actors.environments._provider import Answer as Answer
+from actors.environments._provider import ConnectBundle as ConnectBundle
+from actors.environments._provider import ConnectProvider as ConnectProvider
+from actors.environments._provider import PlainEndpoint as PlainEndpoint
 from actors.environments._ready_info import MAX_SELECTED_CAPABILITY_ROOTS as MAX_SELECTED_CAPABILITY_ROOTS
 from actors.environments._ready_info import ReadyInfo as ReadyInfo
 from actors.environments._ready_info import SelectedCapabilityRoot as SelectedCapabilityRoot
 from actors.environments._registration import Registration as Registration
 from actors.environments._retry import AttemptRules as AttemptRules
 from actors.environments._retry import is_retryable_answer as is_retryable_answer
-from actors.environments._seams import Answer as Answer
 from actors.environments._seams import Client as Client
-from actors.environments._seams import ConnectBundle as ConnectBundle
 from actors.environments._seams import Connector as Connector
-from actors.environments._seams import ConnectProvider as ConnectProvider
 from actors.environments._seams import HarnessIdentity as HarnessIdentity
 from actors.environments._seams import IdentityFactory as IdentityFactory
 from actors.environments._seams import LinkReport as LinkReport
 from actors.environments._seams import LinkRequest as LinkRequest
-from actors.environments._seams import PlainEndpoint as PlainEndpoint
+from actors.environments._seams import ProcessStarter as ProcessStarter
 from actors.environments._status import EnvironmentStatus as EnvironmentStatus
 from actors.environments._status import StatusDisconnected as StatusDisconnected
 from actors.environments._status import StatusPending as StatusPending
@@ -74,17 +79,12 @@ from actors.environments._watch import Watch as Watch
 from actors.environments._why import Reason as Reason
 from actors.environments._why import Why as Why
 
-__all__ = [
-    "CONNECTION_TRANSITIONS",
-    "GATE_TRANSITIONS",
-    "LOCAL_ENVIRONMENT_ID",
-    "MAX_ENVIRONMENT_ID_BYTES",
-    "MAX_SELECTED_CAPABILITY_ROOTS",
-    "REMOTE_ENVIRONMENT_ID",
+__all__ = [  # noqa: RUF022  # Plain order, as tests/test_doors.py asks.
     "AlreadyFailed",
     "AlreadyReady",
     "Answer",
     "AttemptRules",
+    "CONNECTION_TRANSITIONS",
     "Change",
     "Client",
     "CompletionRefused",
@@ -101,6 +101,7 @@ __all__ = [
     "EnvironmentEvent",
     "EnvironmentEvents",
     "EnvironmentManager",
+    "EnvironmentProcesses",
     "EnvironmentRegistered",
     "EnvironmentRemoved",
     "EnvironmentStatus",
@@ -109,6 +110,7 @@ __all__ = [
     "EventsMissed",
     "FixedEndpoint",
     "FromThread",
+    "GATE_TRANSITIONS",
     "Gate",
     "GateMoved",
     "HarnessConnector",
@@ -117,8 +119,12 @@ __all__ = [
     "InvalidEnvironmentId",
     "InvalidReadyInfo",
     "Kind",
+    "LOCAL_ENVIRONMENT_ID",
     "LinkReport",
     "LinkRequest",
+    "LocalConnector",
+    "MAX_ENVIRONMENT_ID_BYTES",
+    "MAX_SELECTED_CAPABILITY_ROOTS",
     "ManagerClosed",
     "ManagerStatistics",
     "NoiseSettings",
@@ -127,8 +133,10 @@ __all__ = [
     "OutOfPlace",
     "Phase",
     "PlainEndpoint",
+    "ProcessStarter",
     "ProtocolError",
     "ProvisioningConflict",
+    "REMOTE_ENVIRONMENT_ID",
     "ReadyInfo",
     "ReadyInfoReplaced",
     "Reason",
@@ -136,9 +144,11 @@ __all__ = [
     "RegistrationInactive",
     "RegistrationUsed",
     "RegistryConfigurationError",
+    "RunOptions",
     "SelectedCapabilityRoot",
     "Snapshot",
     "StaleGeneration",
+    "StartOptions",
     "StatusDisconnected",
     "StatusPending",
     "StatusReady",

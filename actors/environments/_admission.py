@@ -16,10 +16,10 @@ from actors.environments._environment import Environment, cell_of
 from actors.environments._gate import FailureReported, Gate, Provisioning, ReadyReported
 from actors.environments._ids import check_environment_id
 from actors.environments._lifecycle import Effect, Event, Kind, Lifecycle, Removed, Superseded
+from actors.environments._provider import ConnectProvider
 from actors.environments._ready_info import ReadyInfo, check_ready_info
 from actors.environments._registration import Registration
 from actors.environments._roster import Roster
-from actors.environments._seams import ConnectProvider
 from supervision import Restart
 
 

@@ -29,7 +29,8 @@ from actors.environments._lifecycle import (
     WakeWaiters,
 )
 from actors.environments._outcomes import NotYet, joined_attempt, refusal, start_outcome, use_outcome
-from actors.environments._seams import Client, ConnectProvider, HarnessIdentity
+from actors.environments._provider import ConnectProvider
+from actors.environments._seams import Client, HarnessIdentity
 from actors.environments._watch import Change, WatchSource
 from supervision import Child
 

@@ -7,7 +7,7 @@ import attrs
 
 from actors.environments._errors import ProtocolError, RegistryConfigurationError
 from actors.environments._ids import LOCAL_ENVIRONMENT_ID, REMOTE_ENVIRONMENT_ID, check_environment_id
-from actors.environments._seams import ConnectProvider
+from actors.environments._provider import ConnectProvider
 
 REGISTRY_URL_VARIABLE: Final = "CODEX_EXEC_SERVER_NOISE_REGISTRY_URL"
 ENVIRONMENT_ID_VARIABLE: Final = "CODEX_EXEC_SERVER_NOISE_ENVIRONMENT_ID"

@@ -1,23 +1,27 @@
 """What users hold of an environment: wait for it, look at it, run things in it."""
 
 import contextlib
-from collections.abc import AsyncGenerator
-from typing import Any, NoReturn, final
+from collections.abc import AsyncGenerator, Sequence
+from typing import NoReturn, Unpack, final
 
 import trio
 
 from actors import ActorsError
 from actors.environments._cell import Cell
 from actors.environments._connection import ConnectionState, Phase, StartAsked
+from actors.environments._errors import NotSupported
 from actors.environments._gate import Gate
 from actors.environments._given import Given
 from actors.environments._lifecycle import Kind
+from actors.environments._options import RunOptions, StartOptions
 from actors.environments._outcomes import known_status, said_by
 from actors.environments._ready_info import ReadyInfo, SelectedCapabilityRoot
 from actors.environments._seams import Client
 from actors.environments._status import EnvironmentStatus, StatusDisconnected, StatusReady
 from actors.environments._watch import Watch
 from actors.environments._why import Why, explain
+from actors.harness import CompletedCommand, Process
+from actors.protocol import EnvironmentInfo
 
 STATUS_TIMEOUT_S = 10.0
 
@@ -127,7 +131,7 @@ class Environment(metaclass=Given):
             return await _ask_status(cell.client)
         return known_status(life)
 
-    async def info(self) -> Any:
+    async def info(self) -> EnvironmentInfo:
         """Get what the executor says about itself, connecting if need be.
 
         Raises:
@@ -136,13 +140,38 @@ class Environment(metaclass=Given):
         Cancelled:
             Only this wait ends.
         """
-        async with self._operation("info") as client:
+        async with self.operation("info") as client:
             return await client.info()
 
-    async def run(self, command: Any, **options: Any) -> Any:
-        """Run a command to its end, connecting if need be, and give its output and exit code."""
-        async with self._operation("run") as client:
-            return await client.run(command, **options)
+    async def run(self, argv: Sequence[str], **options: Unpack[RunOptions]) -> CompletedCommand:
+        """Run a command to its end, connecting if need be, and give its output and exit code.
+
+        Args:
+            argv: Program and arguments.
+            options: See `RunOptions`.
+
+        Raises:
+            ActorsError: As `wait_until_ready`, or what the harness says: that it did not run, may have run, or failed.
+
+        Cancelled:
+            The command's process group is killed.
+        """
+        async with self.operation("run") as client:
+            return await client.run(argv, **options)
+
+    @property
+    def processes(self) -> "EnvironmentProcesses":
+        """Start processes that live as long as a block."""
+        return EnvironmentProcesses.give(self)
+
+    @property
+    def files(self) -> NoReturn:
+        """Nothing yet.
+
+        Raises:
+            NotSupported: Always, as long as the harness has no way to reach files.
+        """
+        raise NotSupported("environment.files", "the harness has no way to reach files yet")
 
     async def aclose(self) -> None:
         """End it for everybody who holds it: waits end with `EnvironmentClosed`, the link is closed. Twice is quiet.
@@ -154,7 +183,12 @@ class Environment(metaclass=Given):
         await self._cell.wait_stopped()
 
     @contextlib.asynccontextmanager
-    async def _operation(self, name: str) -> AsyncGenerator[Client, None]:
+    async def operation(self, name: str) -> AsyncGenerator[Client, None]:
+        """Have an open link for a block, connecting if need be; draining the manager waits for the block.
+
+        Raises:
+            ActorsError: As `wait_until_ready`.
+        """
         backstage = self._cell.backstage
         backstage.enter_operation()
         try:
@@ -171,6 +205,36 @@ class Environment(metaclass=Given):
         cell.released = True
         if cell.final is None:
             cell.backstage.post(cell.release)
+
+
+@final
+class EnvironmentProcesses(metaclass=Given):
+    """Processes of one environment, which it keeps alive."""
+
+    __slots__ = ("_environment",)
+
+    def __init__(self, environment: Environment) -> None:
+        self._environment = environment
+
+    @contextlib.asynccontextmanager
+    async def start(self, argv: Sequence[str], **options: Unpack[StartOptions]) -> AsyncGenerator[Process, None]:
+        """Start a process for as long as the block lasts, connecting if need be: ``async with ... as process``.
+
+        Args:
+            argv: Program and arguments.
+            options: See `StartOptions`.
+
+        Raises:
+            ActorsError: As `Environment.wait_until_ready`, or what the harness says.
+
+        Cancelled:
+            The process group is killed if it has not ended.
+        """
+        async with (
+            self._environment.operation("processes.start") as client,
+            client.processes.start(argv, **options) as process,
+        ):
+            yield process
 
 
 async def _ask_status(client: Client) -> EnvironmentStatus:

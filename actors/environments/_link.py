@@ -21,17 +21,9 @@ from actors.environments._connection import (
 )
 from actors.environments._errors import ConnectFailed, EnvironmentClosed, ProtocolError
 from actors.environments._outcomes import said_by
+from actors.environments._provider import Answer, ConnectBundle, ConnectProvider, PlainEndpoint
 from actors.environments._retry import is_retryable
-from actors.environments._seams import (
-    Answer,
-    Client,
-    ConnectBundle,
-    Connector,
-    ConnectProvider,
-    HarnessIdentity,
-    LinkRequest,
-    PlainEndpoint,
-)
+from actors.environments._seams import Client, Connector, HarnessIdentity, LinkRequest
 from supervision import ChildStatus
 
 

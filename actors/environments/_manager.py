@@ -14,11 +14,11 @@ from actors.environments._event_stream import EnvironmentEvents
 from actors.environments._given import Given
 from actors.environments._ids import LOCAL_ENVIRONMENT_ID
 from actors.environments._lifecycle import Kind, Removed
+from actors.environments._provider import Answer, ConnectProvider, PlainEndpoint
 from actors.environments._provisioning import check_report, publish, take_report, takes_reports
 from actors.environments._ready_info import ReadyInfo
 from actors.environments._registration import Registration
 from actors.environments._roster import Roster
-from actors.environments._seams import Answer, ConnectProvider, PlainEndpoint
 from actors.environments._status import EnvironmentStatus
 from actors.environments._why import Why, explain_absence
 

@@ -10,6 +10,7 @@ from typing import Final
 import attrs
 
 from actors import ActorsError, InvalidOption
+from actors.harness import HarnessError, is_worth_retrying
 
 _RETRYABLE_STATUS: Final = frozenset({408, 429})
 _JITTER_STEPS: Final = 2**32
@@ -17,6 +18,8 @@ _JITTER_STEPS: Final = 2**32
 
 def is_retryable(error: BaseException) -> bool:
     """Whether another attempt makes sense: only one of our own errors can say so."""
+    if isinstance(error, HarnessError):
+        return is_worth_retrying(error)
     return isinstance(error, ActorsError) and getattr(error, "retryable", False) is True
 
 

@@ -1,76 +1,18 @@
-"""What an environment needs from the world: someone who says how to connect, and someone who connects.
+"""What an environment needs of a link: someone who opens and holds it, and what can be done over it.
 
 All of it is small protocols, with a real default elsewhere and a twin in memory in `actors.environments.testing`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from pathlib import PurePath
 from typing import Any, Protocol
 
 import attrs
 
-from actors import InvalidOption
-
-
-def _without_query(url: str) -> str:
-    """A URL up to the first `?` or `#`: what stands behind may be a secret."""
-    return repr(url.split("?", 1)[0].split("#", 1)[0])
-
-
-class _NotPickled:
-    """What is used once and holds a secret is not written anywhere."""
-
-    __slots__ = ()
-
-    def __reduce__(self) -> str:
-        raise TypeError(f"{type(self).__name__} holds secrets and is used once: it is not pickled or copied")
-
-
-@attrs.frozen(kw_only=True)
-class ConnectBundle(_NotPickled):
-    """All that one physical connection attempt needs. Its parts belong together and are used once."""
-
-    websocket_url: str = attrs.field(repr=_without_query)
-    """Where the rendezvous awaits the harness."""
-    environment_id: str
-    """The environment that the registry speaks of."""
-    executor_registration_id: str
-    """Which registration of its executor."""
-    executor_public_key: Any
-    """Whom the harness must meet there."""
-    harness_key_authorization: str = attrs.field(repr=False)
-    """The proof that this harness may come."""
-
-
-def _websocket(_endpoint: object, _field: object, url: str) -> None:
-    if not url.lower().startswith(("ws://", "wss://")):
-        raise InvalidOption("websocket_url", _without_query(url), "a ws:// or wss:// URL")
-
-
-@attrs.frozen(kw_only=True)
-class PlainEndpoint:
-    """An executor that is reached without encryption of its own: on loopback, or behind somebody's TLS."""
-
-    websocket_url: str = attrs.field(repr=_without_query, validator=_websocket)
-    """Where it listens."""
-
-
-Answer = ConnectBundle | PlainEndpoint
-"""What a provider may say."""
-
-
-class ConnectProvider(Protocol):
-    """Say how to reach an environment; asked anew for every physical connection attempt."""
-
-    async def connect_bundle(self, harness_public_key: Any, /) -> Answer:
-        """Say how to connect now.
-
-        Args:
-            harness_public_key: Who will come. None in a manager without a Noise connector.
-
-        Raises:
-            Exception: Anything; only an `actors.ActorsError` whose `retryable` is true leads to another try.
-        """
-        ...
+from actors.environments._provider import Answer
+from actors.harness import CompletedCommand, Process
+from actors.protocol import EnvironmentInfo, EnvironmentPolicy
 
 
 class HarnessIdentity(Protocol):
@@ -86,11 +28,32 @@ IdentityFactory = Callable[[], HarnessIdentity]
 """Makes the identity of one environment, once, when it first connects."""
 
 
+class ProcessStarter(Protocol):
+    """What starts processes at the far end of a link; see `StartOptions`."""
+
+    def start(
+        self,
+        argv: Sequence[str],
+        /,
+        *,
+        env: Mapping[str, str] | None = ...,
+        cwd: str | PurePath | None = ...,
+        pipe_stdin: bool = ...,
+        tty: bool = ...,
+        arg0: str | None = ...,
+        env_policy: EnvironmentPolicy | None = ...,
+        process_id: str | None = ...,
+        metadata: Any = ...,
+    ) -> AbstractAsyncContextManager[Process]:
+        """Start a process for as long as the context lasts."""
+        ...
+
+
 class Client(Protocol):
     """What an open link can do; the harness's client is one."""
 
     @property
-    def processes(self) -> Any:
+    def processes(self) -> ProcessStarter:
         """Processes at the far end."""
         ...
 
@@ -98,12 +61,25 @@ class Client(Protocol):
         """Ask whether the executor answers."""
         ...
 
-    async def info(self) -> Any:
+    async def info(self) -> EnvironmentInfo:
         """Ask what the executor is."""
         ...
 
-    async def run(self, command: Sequence[str], /, **options: Any) -> Any:
-        """Run a command to its end."""
+    async def run(
+        self,
+        argv: Sequence[str],
+        /,
+        *,
+        env: Mapping[str, str] | None = ...,
+        cwd: str | PurePath | None = ...,
+        stdin: bytes | None = ...,
+        tty: bool = ...,
+        env_policy: EnvironmentPolicy | None = ...,
+        timeout_s: float | None = ...,
+        check: bool = ...,
+        output_bytes_max: int = ...,
+    ) -> CompletedCommand:
+        """Run a command to its end; see `RunOptions`."""
         ...
 
 

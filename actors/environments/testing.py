@@ -18,11 +18,15 @@ from actors.environments import (
     EnvironmentManager,
     LinkReport,
     LinkRequest,
+    NotSupported,
     PlainEndpoint,
+    ProcessStarter,
     ProtocolError,
     Snapshot,
     open_manager,
 )
+from actors.harness import CompletedCommand
+from actors.protocol import EnvironmentInfo, Shell
 from supervision import Supervisor, open_root
 
 __all__ = [
@@ -107,29 +111,30 @@ class MemoryClient:
         self.proceed.set()
 
     @property
-    def processes(self) -> "MemoryClient":
-        """Itself: there are no processes to tell apart."""
-        return self
+    def processes(self) -> ProcessStarter:
+        """Nothing: a link in memory has no processes.
+
+        Raises:
+            NotSupported: Always; use `actors.harness.testing` behind a `HarnessConnector` for those.
+        """
+        raise NotSupported("processes.start", "a link in memory has no processes")
 
     async def status(self) -> object:
         """Answer, or fail as told."""
         await self._answer()
         return "ready"
 
-    async def info(self) -> Any:
-        """Say which link this is."""
+    async def info(self) -> EnvironmentInfo:
+        """Say which link this is: its version is the number of the attempt."""
         await self._answer()
-        return self.request
+        shell = Shell(name="none", path="/nonexistent")
+        return EnvironmentInfo(shell=shell, cwd="file:///", executor_version=str(self.request.attempt))
 
-    async def run(self, command: Sequence[str], /, **_options: Any) -> Any:
+    async def run(self, argv: Sequence[str], /, **_options: Any) -> CompletedCommand:
         """Remember a command and give it back as its own output."""
-        self.commands.append(command)
+        self.commands.append(argv)
         await self._answer()
-        return " ".join(command)
-
-    async def start(self, command: Sequence[str], /, **_options: Any) -> Any:
-        """Remember a command as started."""
-        return await self.run(command)
+        return CompletedCommand(argv=tuple(argv), exit_code=0, stdout=" ".join(argv).encode(), stderr=b"")
 
     async def _answer(self) -> None:
         await trio.lowlevel.checkpoint()

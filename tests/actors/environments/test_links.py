@@ -172,7 +172,7 @@ async def test_after_a_loss_the_next_operation_reconnects_with_a_fresh_answer(nu
     async with open_manager_in_memory(connector=connector) as manager:
         provider = ScriptedProvider()
         environment = manager.upsert("tools", provider)
-        assert (await environment.info()).attempt == 1
+        assert (await environment.info()).executor_version == "1"
         connector.links[0].cut("the peer is gone")
         await wait_all_tasks_blocked()
         assert await environment.status() == StatusDisconnected("the peer is gone")
@@ -181,7 +181,7 @@ async def test_after_a_loss_the_next_operation_reconnects_with_a_fresh_answer(nu
         assert provider.calls == 1
 
         requests = [await start(nursery, environment.info) for _ in range(3)]
-        assert [(await wait.well()).attempt for wait in requests] == [2, 2, 2]
+        assert [(await wait.well()).executor_version for wait in requests] == ["2", "2", "2"]
         assert provider.calls == 2
 
 
@@ -197,7 +197,7 @@ async def test_a_failed_reconnect_ends_only_those_who_joined_it(nursery, autojum
         assert isinstance(error, ConnectFailed)
         assert "bad handshake" in str(error)
 
-        assert (await environment.info()).attempt == 3
+        assert (await environment.info()).executor_version == "3"
 
 
 async def test_operations_wait_while_the_session_may_come_back(nursery, autojump_clock) -> None:
@@ -211,7 +211,7 @@ async def test_operations_wait_while_the_session_may_come_back(nursery, autojump
         assert await environment.status() == StatusDisconnected("no frame for 30 s")
 
         connector.links[0].resume()
-        assert (await wait.well()).attempt == 1
+        assert (await wait.well()).executor_version == "1"
         assert await environment.status() == StatusReady()
 
 
@@ -224,7 +224,7 @@ async def test_operations_reconnect_when_the_session_does_not_come_back(nursery,
         wait = await start(nursery, environment.info)
         connector.links[0].cut("recovery timed out after 25s")
 
-        assert (await wait.well()).attempt == 2
+        assert (await wait.well()).executor_version == "2"
 
 
 async def test_status_asks_an_open_link_and_starts_nothing(nursery, autojump_clock) -> None:
@@ -363,7 +363,7 @@ async def test_commands_run_over_the_link(autojump_clock) -> None:
     async with open_manager_in_memory(connector=connector) as manager:
         environment = manager.upsert("tools", ScriptedProvider())
 
-        assert await environment.run(["echo", "a"]) == "echo a"
+        assert (await environment.run(["echo", "a"])).stdout == b"echo a"
         assert connector.links[0].client.commands == [["echo", "a"]]
 
 
