@@ -45,7 +45,7 @@ async def run_generation(
     error: BaseException | None = None
     performer: Performer | None = None
     try:
-        seat.begin(task_status.generation)
+        seat.begin(task_status.child, task_status.generation)
         performer = make(*args)
         take_seat(performer, seat)
         await performer.started()

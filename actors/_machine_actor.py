@@ -55,7 +55,7 @@ class MachineReference(Address, Generic[E_contra, S]):
             seat.deliver(event)
             return
         given = seat.machine.handle(event)
-        if type(given) is tuple and len(given) == 2 and given[1] == ():  # pyright: ignore[reportUnknownArgumentType]
+        if type(given) is tuple and len(given) == 2 and given[1] == () and hasattr(given[0], "handle"):  # pyright: ignore[reportUnknownArgumentType]
             seat.machine = given[0]
         else:
             seat.take(event, given)

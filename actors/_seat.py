@@ -203,10 +203,14 @@ class Seat(Queue):
         self.post_stop()
         self.wake()
 
-    def begin(self, generation: int) -> None:
+    def begin(self, child: Stoppable, generation: int) -> None:
         """Take the seat for one generation."""
+        if self.gone:
+            instead = "was stopped for good, and its references say so; spawn a new actor instead of restarting its child"
+            raise ActorGone(None, self.label, self.generation, instead)
         self.task = current_task()
         self.generation = generation
+        self.has_child(child)
         self.stop_now = self.stop_asked
         self.settle()
 
@@ -351,7 +355,8 @@ def without_cancellation(error: BaseException | None) -> BaseException | None:
     if isinstance(error, trio.Cancelled):
         return None
     if isinstance(error, BaseExceptionGroup):
-        return cast("BaseExceptionGroup[BaseException]", error).split(trio.Cancelled)[1]
+        cancelled, rest = cast("BaseExceptionGroup[BaseException]", error).split(trio.Cancelled)
+        return error if cancelled is None else rest
     return error
 
 
