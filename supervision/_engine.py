@@ -209,6 +209,14 @@ class Engine:
             raise_start_failed(self.path, child._entry)
         return child
 
+    def command_nowait(self, news: News, ticket: Ticket, name: str) -> None:
+        """Give a command that is answered at once."""
+        if self._nursery is None:
+            raise SupervisorClosed(self.path)
+        self.feed(news)
+        if ticket.verdict is not Verdict.OK:
+            raise_refused(self.path, ticket, name)
+
     async def command(self, news: News, ticket: Ticket, name: str, *, undo_start: bool = False) -> None:
         """Give a command and wait for its answer."""
         if self._nursery is None:

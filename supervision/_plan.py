@@ -51,6 +51,8 @@ class Plan(Judgement):
         _HANDLERS[type(news)](self, news)
         if self._in_group or self._later or self.closing is not None:
             self._step()
+        # What was ordered last must not keep a child that is gone.
+        self.orders = []
         return orders
 
     # --- Commands ---

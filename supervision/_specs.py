@@ -82,6 +82,8 @@ class ChildSpec:
         if not callable(run):
             raise InvalidSpec("ChildSpec.run", f"must be an async function; pass it with its arguments, not {run!r}")
         _check_common("ChildSpec", name, restart, shutdown_s, start_timeout_s, significant)
+        if backoff is not None and restart is Restart.TEMPORARY:
+            raise InvalidSpec("ChildSpec.backoff", "a temporary child never comes back, so nothing can be delayed")
         set_field = object.__setattr__
         set_field(self, "name", name)
         set_field(self, "run", run)
@@ -185,5 +187,5 @@ def check_fits(spec: AnySpec, intensity: RestartIntensity, auto_shutdown: AutoSh
     """Refuse a spec that is sound in itself but makes no sense under this supervisor."""
     if spec.significant and auto_shutdown is AutoShutdown.NEVER:
         raise InvalidSpec("significant", f"{spec.name!r} is significant under a supervisor with AutoShutdown.NEVER")
-    if spec.backoff is not None and spec.restart is not Restart.TEMPORARY:
+    if spec.backoff is not None:
         check_reachable(spec.backoff, intensity.restarts, intensity.period_s)

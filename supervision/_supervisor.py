@@ -19,9 +19,8 @@ from supervision._intensity import RestartIntensity
 from supervision._news import CloseReason, DeleteAsked, RestartAsked, StopAsked
 from supervision._opened import Opened
 from supervision._plan import Plan
-from supervision._refusals import raise_refused
 from supervision._specs import AnySpec, AutoShutdown, ChildSpec, PoolSpec, Restart, Strategy, SupervisorSpec
-from supervision._states import Ticket, Verdict
+from supervision._states import Ticket
 from supervision._tree import SupervisorNode
 
 __all__ = ["Pool", "Supervisor", "SupervisorStatistics", "open_root"]
@@ -160,10 +159,8 @@ class Supervisor(_Overseer):
             ChildIsRunning: It is not stopped.
             ChildIsRestarting: It is between two attempts.
         """
-        engine, ticket = self._working(), Ticket()
-        engine.feed(DeleteAsked(_target(child), ticket))
-        if ticket.verdict is not Verdict.OK:
-            raise_refused(engine.path, ticket, _name(child))
+        ticket = Ticket()
+        self._working().command_nowait(DeleteAsked(_target(child), ticket), ticket, _name(child))
 
     def child(self, name: str) -> Child | None:
         """Return the child of this name, if there is one."""
