@@ -229,23 +229,33 @@ class Cell:
             joined = self.ask("wait_until_ready")
         await trio.lowlevel.checkpoint()
         while (outcome := start_outcome(self.life, joined)) is not None:
-            await self._act_on(outcome, "wait_until_ready")
+            try:
+                await self._act_on(outcome, "wait_until_ready")
+            finally:
+                del outcome
 
     async def use(self, operation: str) -> Client:
         """Wait until there is a link, opening one if need be, and give its client."""
         joined = self.ask(operation)
         await trio.lowlevel.checkpoint()
         while (outcome := use_outcome(self.life, joined)) is not None:
-            joined = await self._act_on(outcome, operation) or joined
+            try:
+                joined = await self._act_on(outcome, operation) or joined
+            finally:
+                del outcome
         assert self.client is not None, "a connected environment has a client"
         return self.client
 
     async def _act_on(self, outcome: Exception | NotYet, operation: str) -> int | None:
-        match outcome:
-            case NotYet.WAIT:
-                await self.park()
-                return None
-            case NotYet.ASK_AGAIN:
-                return self.ask(operation)
-            case Exception():
-                raise outcome
+        try:
+            match outcome:
+                case NotYet.WAIT:
+                    await self.park()
+                    return None
+                case NotYet.ASK_AGAIN:
+                    return self.ask(operation)
+                case Exception():
+                    raise outcome
+        finally:
+            # An error that a frame of its own traceback holds would keep the environment until the next collection.
+            del outcome

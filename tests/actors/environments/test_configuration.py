@@ -109,9 +109,9 @@ async def test_35_this_machine_needs_a_way_to_run_things_on_it(autojump_clock) -
     from actors.environments import Connectors
     from actors.environments.testing import MemoryConnector
 
+    connectors = Connectors(plain=MemoryConnector())
     async with open_root() as root:
         with pytest.raises(ProtocolError) as refused:
-            connectors = Connectors(plain=MemoryConnector())
             async with open_manager(root, snapshot=Snapshot(include_local=True), connectors=connectors):
                 raise AssertionError("it was opened")
 

@@ -1,4 +1,4 @@
-"""Attempts and links: one attempt for all, none before the gate, fresh answers, losses, and what comes out of failures."""
+"""Attempts and links: one for all, none before the gate, fresh answers, losses, and what comes out of failures."""
 
 from typing import Any
 

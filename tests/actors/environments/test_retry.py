@@ -12,7 +12,8 @@ from actors.environments._retry import is_retryable
 @pytest.mark.parametrize(
     ("status", "code", "retryable"),
     [
-        (500, None, True), (502, None, True), (503, None, True), (599, None, True), (408, None, True), (429, None, True),
+        (500, None, True), (502, None, True), (503, None, True), (599, None, True), (408, None, True),
+        (429, None, True),
         (409, "environment_offline", True), (409, "registration_conflict", False), (409, None, False),
         (400, None, False), (401, None, False), (403, None, False), (404, None, False), (499, None, False),
     ],

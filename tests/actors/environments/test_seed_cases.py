@@ -18,7 +18,8 @@ from actors.environments.testing import FailingProvider, open_manager_in_memory
 from tests.actors.environments.waiting import Wait, found, info, root, start_wait
 
 P = "test Noise provider called"
-BELONG = "exec-server protocol error: selected capability roots must have unique non-empty IDs and belong to environment `tools`"
+RULE = "selected capability roots must have unique non-empty IDs and belong to environment `tools`"
+BELONG = f"exec-server protocol error: {RULE}"
 
 
 async def provider_failed(wait: Wait) -> None:
