@@ -1,5 +1,6 @@
 """The seam between the executor and whatever carries its messages."""
 
+from collections.abc import Sequence
 from typing import Protocol
 
 __all__ = ["CloseReason", "MessageChannel"]
@@ -29,8 +30,8 @@ class MessageChannel(Protocol):
         """
         ...
 
-    async def send(self, data: bytes) -> None:
-        """Send one message.
+    async def send(self, messages: Sequence[bytes]) -> None:
+        """Send messages, packed as the transport likes.
 
         Raises:
             trio.BrokenResourceError: The connection is over.

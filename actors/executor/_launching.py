@@ -134,8 +134,12 @@ class LaunchedProcess(Protocol):
         """Send a signal to every member of the group; False when the group is empty or was given up."""
         ...
 
-    async def find_survivors(self) -> tuple[Sighting, ...]:
-        """Find living descendants, members of the group and holders of the output pipes, the leader excepted."""
+    async def find_survivors(self, *, holders: bool = True) -> tuple[Sighting, ...]:
+        """Find living descendants and members of the group, the leader excepted.
+
+        Args:
+            holders: Also find who lost its parents but holds an output pipe; costs a look at every process's files.
+        """
         ...
 
     def kill_sighted(self, sighted: Sighting) -> bool:

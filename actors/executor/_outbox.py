@@ -13,6 +13,8 @@ import trio
 __all__ = ["Lane", "Outbox", "OutboxStatistics"]
 
 _ANSWERS_IN_A_ROW = 8
+# Small messages are packed up to here; it is also what an answer may have to wait for.
+_TAKE_BYTES = 64 * 1024
 
 
 @attrs.frozen(kw_only=True)
@@ -107,8 +109,8 @@ class Outbox:
         self._peak = max(self._peak, self.answers.queued_bytes + self.news.queued_bytes)
         self._reader.unpark()
 
-    async def take(self) -> bytes:
-        """Take the next message to send.
+    async def take(self) -> list[bytes]:
+        """Take the next messages to send, to be sent in one piece: one, or more if they are small.
 
         Raises:
             trio.EndOfChannel: It was closed.
@@ -120,8 +122,14 @@ class Outbox:
             if self._closed:
                 raise trio.EndOfChannel
             await self._reader.park()
-        self._sent += 1
-        return self._next_lane().popleft()
+        taken: list[bytes] = []
+        taken_bytes = 0
+        while (self.answers or self.news) and taken_bytes < _TAKE_BYTES:
+            data = self._next_lane().popleft()
+            taken.append(data)
+            taken_bytes += len(data)
+        self._sent += len(taken)
+        return taken
 
     def _next_lane(self) -> Lane:
         if self.answers and (not self.news or self._in_a_row < _ANSWERS_IN_A_ROW):

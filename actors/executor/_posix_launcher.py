@@ -207,11 +207,11 @@ class PosixProcess:
             return False
         return True
 
-    async def find_survivors(self) -> tuple[Sighting, ...]:
-        """Find living relatives and holders of the output pipes, the leader excepted."""
+    async def find_survivors(self, *, holders: bool = True) -> tuple[Sighting, ...]:
+        """Find living relatives, and holders of the output pipes, the leader excepted."""
         table = await self._table.fresh()
         found = relatives_of(self.pid, table)
-        if self._pipes:
+        if holders and self._pipes:
             found |= await trio.to_thread.run_sync(writers_of, self._pipes, table, abandon_on_cancel=True)
         found.pop(self.pid, None)
         return tuple(entry.as_sighting() for _, entry in sorted(found.items()))

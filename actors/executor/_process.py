@@ -31,6 +31,8 @@ __all__ = ["Audience", "HostedProcess", "Outcome"]
 
 # How long looking through the system's table may hold up a kill or a close.
 _LOOK_S = 0.5
+# How long the pipes of a killed group take to end when nobody else holds them.
+_SETTLE_S = 0.05
 # The killed need a moment until the system shows them as dead.
 _DYING_S = (0.005, 0.02, 0.1)
 
@@ -228,18 +230,12 @@ class HostedProcess:
         with trio.move_on_after(_LOOK_S):
             found = await process.find_survivors()
             for dying_s in _DYING_S if kill else ():
-                outside = tuple(s for s in found if process.kill_sighted(s) and s.group != process.pid)
-                self._note_killed_outside(outside)
+                self._kill_each(process, found)
                 await trio.sleep(dying_s)
                 found = await process.find_survivors()
                 if not found:
                     break
         return found
-
-    def _note_killed_outside(self, sighted: tuple[Sighting, ...]) -> None:
-        known = {s.pid for s in self.outcome.killed_outside}
-        new = tuple(s for s in sighted if s.pid not in known)
-        self.outcome = attrs.evolve(self.outcome, killed_outside=(*self.outcome.killed_outside, *new))
 
     def interrupt(self) -> None:
         """Send an interrupt to the group, if it is running."""
@@ -283,10 +279,21 @@ class HostedProcess:
         self._killed = True
         found: tuple[Sighting, ...] = ()
         with trio.move_on_after(_LOOK_S):
-            found = await process.find_survivors()
+            found = await process.find_survivors(holders=False)
         process.signal_group(signal.SIGKILL)
-        outside = tuple(s for s in found if s.group != process.pid)
-        self._note_killed_outside(tuple(s for s in outside if process.kill_sighted(s)))
+        self._kill_each(process, tuple(s for s in found if s.group != process.pid))
+        with trio.move_on_after(_SETTLE_S):
+            await self._all_told.wait()
+            return
+        with trio.move_on_after(_LOOK_S):
+            # Somebody still holds a pipe.
+            self._kill_each(process, await process.find_survivors())
+
+    def _kill_each(self, process: LaunchedProcess, sighted: tuple[Sighting, ...]) -> None:
+        known = {s.pid for s in self.outcome.killed_outside}
+        killed = tuple(s for s in sighted if process.kill_sighted(s) and s.group != process.pid)
+        new = tuple(s for s in killed if s.pid not in known)
+        self.outcome = attrs.evolve(self.outcome, killed_outside=(*self.outcome.killed_outside, *new))
 
     def kill_left_behind(self) -> None:
         """Kill those that were told as left behind, if they are still the same."""

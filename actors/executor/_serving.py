@@ -11,9 +11,9 @@ import trio
 from actors.executor._errors import ListenAddressInvalid, ListenRefused
 from actors.executor._events import Observer
 from actors.executor._executor import Executor, open_executor, unobserved
+from actors.executor._handshake import admission, serve_websocket_stream
 from actors.executor._launching import ProcessLauncher
 from actors.executor._limits import Limits
-from actors.executor._websocket import admission, serve_websocket_stream
 from actors.protocol import EnvironmentInfo
 
 __all__ = ["ExecutorEndpoint", "Started", "serve_executor"]

@@ -22,6 +22,7 @@ from actors.executor._events import (
 )
 from actors.executor._launching import LaunchSpec, ProcessLauncher, Sighting
 from actors.executor._limits import Limits
+from actors.executor._news import encode_news
 from actors.executor._outbox import Outbox
 from actors.executor._process import HostedProcess
 from actors.executor._refusals import RequestRefused
@@ -29,12 +30,9 @@ from actors.executor._reminders import Reminder, Reminders
 from actors.executor._statistics import Counters
 from actors.executor._variables import Variables
 from actors.protocol import (
-    NEWS,
-    Notification,
     ProcessEvent,
     ProcessOutput,
     Survivor,
-    encode_message,
     invalid_request,
     process_exists,
     session_attached,
@@ -42,8 +40,6 @@ from actors.protocol import (
 )
 
 __all__ = ["Session", "Sessions"]
-
-_NEWS_OF = {news.params: news for news in NEWS.values()}
 
 
 class Session:
@@ -80,8 +76,7 @@ class Session:
         if isinstance(event, ProcessOutput):
             self._home.counters.output_bytes += len(event.chunk)
         if self._outbox is not None:
-            news = _NEWS_OF[type(event)]
-            self._outbox.add_news(encode_message(Notification(news.name, news.encode_params(event))))
+            self._outbox.add_news(encode_news(event))
 
     async def wait_room(self) -> None:
         """Hold a process back while its client is slow. Without a connection nobody is slow.

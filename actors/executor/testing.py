@@ -6,7 +6,7 @@ executor runs under a virtual clock.
 
 import signal
 from collections import deque
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from itertools import count
 
@@ -224,7 +224,8 @@ class _Launched:
             member.take_signal(number)
         return bool(members)
 
-    async def find_survivors(self) -> tuple[Sighting, ...]:
+    async def find_survivors(self, *, holders: bool = True) -> tuple[Sighting, ...]:
+        del holders  # Here everybody knows its parents.
         await trio.lowlevel.checkpoint()
         return tuple(
             Sighting(pid=member.pid, name=member.name, started_ticks=0, group=member.group)
@@ -309,10 +310,11 @@ class MemoryChannel:
         except trio.ClosedResourceError:
             raise trio.EndOfChannel from None
 
-    async def send(self, data: bytes | str) -> None:
-        """Send one message."""
+    async def send(self, messages: Sequence[bytes | str]) -> None:
+        """Send messages, one by one."""
         try:
-            await self._send.send(data)
+            for data in messages:
+                await self._send.send(data)
         except trio.ClosedResourceError:
             raise trio.BrokenResourceError("the channel is closed") from None
 

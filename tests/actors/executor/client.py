@@ -3,12 +3,13 @@
 import base64
 import itertools
 import json
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Protocol
+from urllib.parse import urlsplit
 
 import trio
-from trio_websocket import ConnectionClosed, WebSocketConnection, open_websocket_url
+from trio_websocket import ConnectionClosed, WebSocketConnection, wrap_client_stream
 
 from actors.executor import Executor
 from actors.executor.testing import memory_channel_pair
@@ -16,7 +17,7 @@ from actors.executor.testing import memory_channel_pair
 
 class Wire(Protocol):
     async def receive(self) -> bytes | str: ...
-    async def send(self, data: bytes) -> None: ...
+    async def send(self, messages: Sequence[bytes]) -> None: ...
 
 
 class Refused(Exception):
@@ -55,7 +56,7 @@ class Client:
             self._changed.unpark_all()
 
     async def raw(self, text: str) -> None:
-        await self.wire.send(text.encode())
+        await self.wire.send([text.encode()])
 
     async def notify(self, method: str) -> None:
         await self.raw(json.dumps({"method": method, "params": {}}))
@@ -150,19 +151,27 @@ class SocketWire:
         except ConnectionClosed:
             raise trio.EndOfChannel from None
 
-    async def send(self, data: bytes) -> None:
-        await self.connection.send_message(data.decode())
+    async def send(self, messages: Sequence[bytes]) -> None:
+        for data in messages:
+            await self.connection.send_message(data.decode())
 
 
 @asynccontextmanager
 async def socket_client(url: str, *, greet: bool = True, token: str | None = None) -> AsyncGenerator[Client, None]:
     headers = [(b"authorization", f"Bearer {token}".encode())] if token else []
-    async with (
-        open_websocket_url(
-            url, extra_headers=headers, max_message_size=1 << 26, receive_buffer_size=1 << 18
-        ) as connection,
-        trio.open_nursery() as nursery,
-    ):
+    where = urlsplit(url)
+    # trio-websocket leaves the socket open when the server is the one that closes, so it is ours.
+    stream = await trio.open_tcp_stream(str(where.hostname), int(where.port or 0))
+    async with stream, trio.open_nursery() as nursery:
+        connection = await wrap_client_stream(
+            nursery,
+            stream,
+            where.netloc,
+            "/",
+            extra_headers=headers,
+            max_message_size=1 << 26,
+            receive_buffer_size=1 << 18,
+        )
         client = Client(SocketWire(connection))
         nursery.start_soon(client.read)
         if greet:

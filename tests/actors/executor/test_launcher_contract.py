@@ -250,8 +250,9 @@ async def test_whoever_is_left_behind_is_found_and_killed_by_what_it_is(body: Bo
     assert process.outputs[Stream.STDOUT].read_nowait() is None
     assert process.kill_sighted(found[0])
     assert await read_all(process, Stream.STDOUT) == b""
+    while await process.find_survivors():  # noqa: ASYNC110 - the system takes a moment to bury it.
+        await trio.sleep(0.005)
     assert not process.kill_sighted(found[0])
-    assert await process.find_survivors() == ()
     close(process)
 
 

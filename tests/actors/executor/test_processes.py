@@ -1,5 +1,7 @@
 """Whole paths with real processes: cases P08, P10 and P17."""
 
+import contextlib
+import itertools
 import os
 import signal
 from collections.abc import AsyncGenerator, Callable, Iterator
@@ -36,8 +38,24 @@ def children() -> set[int]:
     return {entry.pid for entry in read_table().values() if entry.parent == os.getpid()}
 
 
-def alive_with(name: str) -> list[int]:
-    return [e.pid for e in read_table().values() if e.alive and e.name == name]
+def alive_with(words: str) -> list[int]:
+    """Who runs a command line; it must be like no other on this machine."""
+    return [e.pid for e in read_table().values() if e.alive and words == command_line(e.pid)]
+
+
+def command_line(pid: int) -> str:
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/cmdline") as file:
+        return file.read().replace("\0", " ").strip()
+    return ""
+
+
+@pytest.fixture
+def nap() -> str:
+    """A sleep like no other: its duration is its name."""
+    return f"sleep 3{next(_NAPS)}.{os.getpid()}"
+
+
+_NAPS = itertools.count(10)
 
 
 @pytest.fixture(autouse=True)
@@ -109,34 +127,34 @@ async def test_p10_a_timeout_kills_the_shell_and_its_background_child() -> None:
         assert closed == {"processId": "p", "seq": 3}
 
 
-async def test_p10_a_sleeper_in_a_session_of_its_own_is_killed_too_and_reported() -> None:
+async def test_p10_a_sleeper_in_a_session_of_its_own_is_killed_too_and_reported(nap: str) -> None:
     events: list[ExecutorEvent] = []
     async with real_client(observer=events.append) as (client, executor):
-        await client.start("p", SH, "-c", "setsid sleep 30 & echo started; wait", env=PATH)
+        await client.start("p", SH, "-c", f"setsid {nap} & echo started; wait", env=PATH)
         await client.wait_news("process/output", "p")
-        await eventually(lambda: bool(alive_with("sleep")))
+        await eventually(lambda: bool(alive_with(nap)))
         began_s = trio.current_time()
         await client.call("process/terminate", processId="p")
         await client.finish("p")
 
         assert trio.current_time() - began_s < 1
-        assert not alive_with("sleep")
+        assert not alive_with(nap)
         await eventually(lambda: any(isinstance(event, ProcessEnded) for event in events))
         ended = next(event for event in events if isinstance(event, ProcessEnded))
         assert [outsider.name for outsider in ended.killed_outside] == ["sleep"]
         assert executor.statistics().killed_outside == 1
 
 
-async def test_p10_a_daemon_that_lost_its_parents_but_holds_the_pipe_is_found_by_the_pipe() -> None:
+async def test_p10_a_daemon_that_lost_its_parents_but_holds_the_pipe_is_found_by_the_pipe(nap: str) -> None:
     async with real_client() as (client, _):
-        script = "(setsid sh -c 'sleep 30 & exit' &) ; sleep 0.1; echo started; sleep 30"
+        script = f"(setsid sh -c '{nap} & exit' &) ; sleep 0.1; echo started; {nap}"
         await client.start("p", SH, "-c", script, env=PATH)
         await client.wait_news("process/output", "p")
         await client.call("process/terminate", processId="p")
         closed = await client.finish("p")
 
         assert "drainLimited" not in closed
-        assert not alive_with("sleep")
+        assert not alive_with(nap)
 
 
 async def test_p10_a_child_that_ignores_the_request_is_killed_after_the_grace() -> None:
@@ -166,44 +184,44 @@ async def test_p10_a_member_that_ignores_what_its_leader_obeys_is_killed_after_t
 
 
 @pytest.mark.parametrize("kill", [False, True])
-async def test_p10_what_a_command_leaves_running_is_handed_over_or_killed_and_recorded(kill: bool) -> None:
+async def test_p10_what_a_command_leaves_running_is_handed_over_or_killed_and_recorded(kill: bool, nap: str) -> None:
     async with real_client(limits=Limits(kill_leftovers=kill, drain_s=0.2)) as (client, executor):
-        await client.start("p", SH, "-c", "sleep 30 >/dev/null 2>&1 & exit 0", env=PATH)
+        await client.start("p", SH, "-c", f"{nap} >/dev/null 2>&1 & exit 0", env=PATH)
         closed = await client.finish("p")
 
         assert closed.get("drainLimited") is None
         if kill:
             assert "survivors" not in closed
-            assert not alive_with("sleep")
+            assert not alive_with(nap)
         else:
             (survivor,) = closed["survivors"]
-            assert alive_with("sleep") == [survivor["pid"]]
+            assert alive_with(nap) == [survivor["pid"]]
             assert executor.statistics().survivors == 1
             os.kill(survivor["pid"], signal.SIGKILL)
 
 
-async def test_what_was_handed_over_is_killed_when_its_session_ends() -> None:
+async def test_what_was_handed_over_is_killed_when_its_session_ends(nap: str) -> None:
     limits = Limits(detached_s=0.1, drain_s=0.1)
     async with open_executor(limits=limits, variables={}) as executor:
         async with memory_client(executor) as client:
-            await client.start("p", SH, "-c", "sleep 30 & exit 0", env=PATH)
+            await client.start("p", SH, "-c", f"{nap} & exit 0", env=PATH)
             await client.finish("p")
-            assert alive_with("sleep")
+            assert alive_with(nap)
         await eventually(lambda: executor.statistics().sessions_expired == 1)
 
-        await eventually(lambda: not alive_with("sleep"))
+        await eventually(lambda: not alive_with(nap))
 
 
-async def test_an_executor_that_is_cancelled_leaves_nobody_alive() -> None:
+async def test_an_executor_that_is_cancelled_leaves_nobody_alive(nap: str) -> None:
     with trio.CancelScope() as scope:
         async with real_client() as (client, _):
-            await client.start("p", SH, "-c", "setsid sleep 31 & sleep 31 & echo x; wait", env=PATH)
+            await client.start("p", SH, "-c", f"setsid {nap} & {nap} & echo x; wait", env=PATH)
             await client.wait_news("process/output", "p")
-            await eventually(lambda: len(alive_with("sleep")) == 2)
+            await eventually(lambda: len(alive_with(nap)) == 2)
             scope.cancel()
             await trio.sleep_forever()
 
-    assert not alive_with("sleep")
+    assert not alive_with(nap)
 
 
 async def test_start_to_close_of_many_at_once_leaves_no_descriptor() -> None:

@@ -1,6 +1,7 @@
 """Lifecycle, sessions and requests of an executor, over memory and under a virtual clock."""
 
 import base64
+import json
 import signal
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -111,7 +112,7 @@ async def test_a_failed_initialize_allows_another_try_and_a_second_one_is_refuse
 async def test_a_peer_out_of_turn_is_told_why_its_connection_ends(first: str, reason: str) -> None:
     async with memory_executor() as (executor, _):
         ours, theirs = memory_channel_pair()
-        await ours.send(first)
+        await ours.send([first])
         await executor.serve_channel(theirs)
 
         assert theirs.closed_with == (1002, reason)
@@ -461,7 +462,7 @@ async def test_a_protection_we_do_not_have_is_refused_and_nothing_runs(more: dic
 async def test_a_message_over_the_limit_ends_the_connection_with_the_reason() -> None:
     async with memory_executor(limits=Limits(message_bytes_max=1000)) as (executor, _):
         ours, theirs = memory_channel_pair()
-        await ours.send("x" * 2000)
+        await ours.send(["x" * 2000])
         await executor.serve_channel(theirs)
 
         assert theirs.closed_with is not None
@@ -492,16 +493,16 @@ async def test_serving_a_channel_can_be_cancelled_at_each_step_and_leaves_its_se
     async with memory_executor() as (executor, _):
         pairs = []
 
+        params = {"processId": "p", "argv": ["hello"], "cwd": "file:///tmp", "env": {}, "tty": False}
+        start = json.dumps({"id": 2, "method": "process/start", "params": params})
+
         async def serve() -> None:
             ours, theirs = memory_channel_pair()
             pairs.append(theirs)
-            await ours.send('{"id": 1, "method": "initialize", "params": {"clientName": "x"}}')
-            await ours.send('{"method": "initialized"}')
-            await ours.send(
-                '{"id": 2, "method": "process/start", "params": {"processId": "p", "argv": ["hello"],'
-                ' "cwd": "file:///tmp", "env": {}, "tty": false}}'
-            )
-            await ours.send('{"id": 3, "method": "process/read", "params": {"processId": "p", "waitMs": 1000}}')
+            await ours.send(['{"id": 1, "method": "initialize", "params": {"clientName": "x"}}'])
+            await ours.send(['{"method": "initialized"}'])
+            await ours.send([start])
+            await ours.send(['{"id": 3, "method": "process/read", "params": {"processId": "p", "waitMs": 1000}}'])
             for _ in range(3):
                 await ours.receive()
             ours.cut()
