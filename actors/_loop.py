@@ -4,146 +4,110 @@ A message is handled in the same breath as the one before it, until a batch is f
 then others get a turn. Without that, an actor that feeds itself would starve the whole run (`benchmarks/fairness.py`).
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from time import perf_counter
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from outcome import Value
-from trio import Cancelled
 from trio.lowlevel import checkpoint, current_task, reschedule, wait_task_rescheduled
 
-from actors._actor import Actor, Performer, take_seat
+from actors._actor import Actor
 from actors._ask import Ask, Part
 from actors._errors import Refusal
+from actors._generation import begin, crash, finish
 from actors._messages import Down, Terminal
 from actors._seat import Seat
 from supervision import ChildStatus
 
-__all__ = ["BATCH", "SLICE_S", "run_actor", "run_generation"]
+__all__ = ["BATCH", "SLICE_S", "run_actor"]
 
-SeatT = TypeVar("SeatT", bound=Seat)
-
-BATCH: Final = 64
+# A batch is a square: the time is looked at after each row.
+PARTS: Final = range(8)
+BATCH: Final = len(PARTS) ** 2
 SLICE_S: Final = 0.000_5
 
 
-async def run_actor(
+async def run_actor(  # noqa: C901, PLR0915 - a message costs less than a call, and a coroutine 300 bytes an actor
     seat: Seat, make: Callable[..., Actor[Any]], args: tuple[object, ...], *, task_status: ChildStatus[None]
 ) -> None:
-    """Run one generation of an actor: make it, start it, and let it handle its mail until it ends."""
-    await run_generation(seat, make, args, serve, task_status)
-
-
-async def run_generation(
-    seat: SeatT,
-    make: Callable[..., Performer],
-    args: tuple[object, ...],
-    serve: Callable[[SeatT, Any], Awaitable[None]],
-    task_status: ChildStatus[None],
-) -> None:
-    """Run one generation of any kind of performer; whatever happens, it leaves the seat."""
+    """Run one generation of an actor: start it, and let it handle its mail until it ends; control before user mail."""
+    actor = await begin(seat, make, args, task_status)
+    del task_status
+    task = current_task()
     error: BaseException | None = None
-    performer: Performer | None = None
+    item: Any
     try:
-        seat.begin(task_status.child, task_status.generation)
-        performer = make(*args)
-        take_seat(performer, seat)
-        await performer.started()
-        # Only from here on is a polite stop a message; before, it is a cancellation, since nobody reads messages yet.
-        task_status.on_stop(seat.stop_generation)
-        seat.up = True
-        task_status.started()
-        await serve(seat, performer)
-        seat.up = False
-        await performer.stopping(None)
+        while True:
+            handle: Any = actor.handle
+            inbox, peak = seat.inbox, seat.peak
+            ends = perf_counter() + SLICE_S
+            for _ in PARTS:
+                for _ in PARTS:
+                    if seat.alert:
+                        if seat.control:
+                            await attend(seat, actor)
+                            inbox = seat.inbox
+                            continue
+                        if seat.stop_now:
+                            await finish(seat, actor)
+                            return
+                        seat.admit_senders()
+                    depth = len(inbox)
+                    if depth > peak:
+                        seat.note_depth()
+                        peak = seat.peak
+                    elif not depth:
+                        break
+                    item = inbox.popleft()
+                    kind = type(item)  # pyright: ignore[reportUnknownVariableType]  # Anything may be told.
+                    if kind is Ask or kind is Part:
+                        if item.task is None:
+                            seat.withdrawn += 1
+                            continue
+                        item.taken = True
+                        try:
+                            value = await handle(item.message)
+                        except BaseException as failure:
+                            seat.answer_error(item, failure)
+                            if not isinstance(failure, Refusal):
+                                raise
+                        else:
+                            asker = item.task
+                            if asker is None:
+                                seat.late += 1
+                            elif kind is Ask:
+                                item.task = None
+                                reschedule(asker, Value(value))
+                            else:
+                                item.answer(value)
+                    else:
+                        try:
+                            await handle(item)
+                        except Refusal:
+                            seat.unheard += 1
+                    seat.handled += 1
+                else:
+                    if perf_counter() < ends:
+                        continue
+                break
+            # An idle actor keeps neither its last message nor its last answer, and is lean.
+            item = value = handle = None
+            if seat.inbox or seat.alert:
+                await checkpoint()
+            else:
+                seat.waiter = task
+                await wait_task_rescheduled(seat.abort_park)
     except BaseException as failure:
-        error = failure
-        if seat.up and performer is not None and isinstance(failure, Exception):
-            seat.up = False
-            error = await clean_up(performer, failure)
-            if error is not failure:
-                raise error from failure
+        error = await crash(seat, actor, failure)
+        if error is not failure:
+            raise error from failure
         raise
     finally:
-        # The frames of a traceback outlive the task; they must not keep the performer.
-        performer = None
+        # The frames of a traceback outlive the task; they must not keep the actor.
+        del actor
+        item = handle = None
         seat.leave(error)
         error = None
-
-
-async def clean_up(performer: Performer, failure: Exception) -> BaseException:
-    """Let a crashed performer clean up, and say what came of it all: the failure, or what the clean-up raised."""
-    try:
-        await performer.stopping(failure)
-    except Cancelled as killed:
-        # The kill goes on its way, and the failure that came first stays visible beside it.
-        return BaseExceptionGroup("an actor was killed while it cleaned up after a crash", [failure, killed])
-    except BaseException as second:
-        return second
-    return failure
-
-
-async def serve(seat: Seat, actor: Actor[Any]) -> None:  # noqa: C901, PLR0915 - a message costs less than a call
-    """Handle mail until a stop comes; control entries before user mail."""
-    handle = actor.handle
-    task = current_task()
-    item: Any
-    while True:
-        inbox = seat.inbox
-        left = BATCH
-        ends = perf_counter() + SLICE_S
-        while left:
-            if seat.alert:
-                if seat.control:
-                    left -= 1
-                    await attend(seat, actor)
-                    inbox = seat.inbox
-                    continue
-                if seat.stop_now:
-                    return
-                seat.admit_senders()
-            depth = len(inbox)
-            if depth > seat.peak:
-                seat.peak = depth
-            elif not depth:
-                break
-            left -= 1
-            item = inbox.popleft()
-            kind = type(item)  # pyright: ignore[reportUnknownVariableType]  # Anything may be told.
-            if kind is Ask or kind is Part:
-                if item.task is None:
-                    seat.withdrawn += 1
-                    continue
-                item.taken = True
-                try:
-                    value = await handle(item.message)
-                except BaseException as error:
-                    seat.answer_error(item, error)
-                    if not isinstance(error, Refusal):
-                        raise
-                else:
-                    asker = item.task
-                    if asker is None:
-                        seat.late += 1
-                    elif kind is Ask:
-                        item.task = None
-                        reschedule(asker, Value(value))
-                    else:
-                        item.answer(value)
-            else:
-                try:
-                    await handle(item)
-                except Refusal:
-                    seat.unheard += 1
-            seat.handled += 1
-            if not left & 7 and perf_counter() > ends:
-                break
-        item = value = None  # An idle actor keeps neither its last message nor its last answer.
-        if seat.inbox or seat.alert:
-            await checkpoint()
-        else:
-            seat.waiter = task
-            await wait_task_rescheduled(seat.abort_park)
 
 
 async def attend(seat: Seat, actor: Actor[Any]) -> None:

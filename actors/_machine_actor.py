@@ -8,7 +8,8 @@ from trio.lowlevel import checkpoint, current_task, wait_task_rescheduled
 
 from actors._actor import Performer, seat_of
 from actors._errors import InvalidEffect
-from actors._loop import BATCH, SLICE_S, run_generation
+from actors._generation import begin, crash, finish
+from actors._loop import BATCH, SLICE_S
 from actors._machine import StopActor
 from actors._machine_seat import Crash, MachineSeat
 from actors._messages import Down
@@ -94,46 +95,56 @@ class StateMachineActor(Performer, Generic[E, F]):
         raise NotImplementedError(f"{type(self).__name__} does not say how to carry out {effect!r}")
 
 
-async def run_machine_actor(
+async def run_machine_actor(  # noqa: C901, PLR0915 - kept like the loop of other actors
     seat: MachineSeat,
     make: Callable[..., StateMachineActor[Any, Any]],
     args: tuple[object, ...],
     *,
     task_status: ChildStatus[None],
 ) -> None:
-    """Run one generation of a state-machine actor."""
-    await run_generation(seat, make, args, serve_effects, task_status)
-
-
-async def serve_effects(  # noqa: C901 - one loop, kept like that of other actors
-    seat: MachineSeat, actor: StateMachineActor[Any, Any]
-) -> None:
-    """Carry out effects until a stop comes; control entries before effects."""
+    """Run one generation of a state-machine actor: carry out effects until it ends; control entries before effects."""
+    actor = await begin(seat, make, args, task_status)
+    del task_status
     task = current_task()
-    while True:
-        left = BATCH
-        ends = perf_counter() + SLICE_S
-        while left and perf_counter() < ends:
-            left -= 1
-            if seat.alert:
-                if seat.control:
-                    await attend(seat, actor)
-                    continue
-                if seat.stop_now:
-                    return
-            if not seat.note_depth():
-                break
-            effect = seat.inbox.popleft()
-            if isinstance(effect, StopActor):
-                seat.ask_to_stop()
+    error: BaseException | None = None
+    try:
+        while True:
+            left = BATCH
+            ends = perf_counter() + SLICE_S
+            while left and perf_counter() < ends:
+                left -= 1
+                if seat.alert:
+                    if seat.control:
+                        await attend(seat, actor)
+                        continue
+                    if seat.stop_now:
+                        await finish(seat, actor)
+                        return
+                if not seat.note_depth():
+                    break
+                effect = seat.inbox.popleft()
+                if isinstance(effect, StopActor):
+                    seat.ask_to_stop()
+                else:
+                    await actor.carry_out(effect)
+                    seat.handled += 1
+            effect = None  # An idle actor does not keep its last effect.
+            if seat.inbox or seat.alert:
+                await checkpoint()
             else:
-                await actor.carry_out(effect)
-                seat.handled += 1
-        if seat.inbox or seat.alert:
-            await checkpoint()
-        else:
-            seat.waiter = task
-            await wait_task_rescheduled(seat.abort_park)
+                seat.waiter = task
+                await wait_task_rescheduled(seat.abort_park)
+    except BaseException as failure:
+        error = await crash(seat, actor, failure)
+        if error is not failure:
+            raise error from failure
+        raise
+    finally:
+        # The frames of a traceback outlive the task; they must not keep the actor.
+        del actor
+        effect = None
+        seat.leave(error)
+        error = None
 
 
 async def attend(seat: MachineSeat, actor: Performer) -> None:

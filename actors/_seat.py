@@ -43,7 +43,7 @@ class Seat(Queue):
     """Hold all that outlives a generation of one actor."""
 
     __slots__ = (
-        "cause", "child", "ending", "generation", "gone", "handled", "label", "late", "name", "on_restart", "restart",
+        "cause", "child", "ending", "generation", "gone", "handled", "late", "name", "on_restart", "restart",
         "stop_asked", "sweeper", "task", "unheard", "up", "waiter", "watchers", "watching",
         "withdrawn",
     )  # fmt: skip
@@ -51,7 +51,6 @@ class Seat(Queue):
     def __init__(self, name: str, mailbox: Mailbox, restart: Restart) -> None:
         super().__init__(mailbox.capacity, mailbox.when_full)
         self.name = name
-        self.label = f"actor {name!r}"
         self.on_restart = mailbox.on_restart
         self.restart = restart
         self.child: Stoppable | None = None
@@ -68,6 +67,11 @@ class Seat(Queue):
         self.watchers: dict[Callable[[Down], None], None] | None = None
         self.watching: dict[Seat, Callable[[Down], None]] | None = None
         self.handled = self.late = self.withdrawn = self.unheard = 0
+
+    @property
+    def label(self) -> str:
+        """How errors name the actor."""
+        return f"actor {self.name!r}"
 
     # --- waking -------------------------------------------------------------------------------------------------
 
@@ -206,7 +210,9 @@ class Seat(Queue):
     def begin(self, child: Stoppable, generation: int) -> None:
         """Take the seat for one generation."""
         if self.gone:
-            instead = "was stopped for good, and its references say so; spawn a new actor instead of restarting its child"
+            instead = (
+                "was stopped for good, and its references say so; spawn a new actor instead of restarting its child"
+            )
             raise ActorGone(None, self.label, self.generation, instead)
         self.task = current_task()
         self.generation = generation
@@ -355,8 +361,9 @@ def without_cancellation(error: BaseException | None) -> BaseException | None:
     if isinstance(error, trio.Cancelled):
         return None
     if isinstance(error, BaseExceptionGroup):
-        cancelled, rest = cast("BaseExceptionGroup[BaseException]", error).split(trio.Cancelled)
-        return error if cancelled is None else rest
+        group = cast("BaseExceptionGroup[BaseException]", error)
+        cancelled, rest = group.split(trio.Cancelled)
+        return group if cancelled is None else rest
     return error
 
 
