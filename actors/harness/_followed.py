@@ -49,6 +49,12 @@ class Followed:
             self.failure = error
             self._changed()
 
+    def stop_reading(self) -> None:
+        """Want only the end from now on."""
+        self.inbox.discard()
+        self._has_reader = False
+        self._changed()
+
     def forget(self) -> None:
         """Stop counting: nobody will read this output."""
         self._count_full(False)

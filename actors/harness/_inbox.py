@@ -99,6 +99,11 @@ class Inbox:
             self.position = unread.last_seq
         return unread
 
+    def discard(self) -> None:
+        """Hold no output any more, neither what is here nor what comes."""
+        self._unread.clear()
+        self.held_bytes, self._held_bytes_max = 0, 0
+
     def take_back(self, skipped: Skipped) -> None:
         """Leave a skipped range where it was."""
         self._unread.appendleft(skipped)

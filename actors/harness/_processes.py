@@ -50,7 +50,8 @@ class Processes:
     ) -> "StartingProcess":
         """Start a process for as long as the context lasts: ``async with ... as process``.
 
-        Leaving the context, for whatever reason, kills the process's group if it has not ended.
+        Leaving the context, for whatever reason, kills the process's group if it has not ended, and waits a bounded
+        time for its end.
 
         Args:
             argv: Program and arguments.
@@ -122,22 +123,24 @@ class StartingProcess:
         assert self._followed is not None, "a context is entered before it is left"
         try:
             if not self._followed.over:
-                await self._terminate(self._followed.process_id)
+                await self._terminate(self._followed)
         finally:
             self._let_go()
 
-    async def _terminate(self, process_id: str) -> None:
-        process = Process(self._core, self._core.followed[process_id], self._params)
+    async def _terminate(self, followed: Followed) -> None:
+        process = Process(self._core, followed, self._params)
         told = False
+        followed.stop_reading()
         with trio.move_on_after(self._core.limits.cleanup_s) as scope:
             scope.shield = True
             try:
                 await process.terminate()
                 told = True
+                await followed.wait_over()
             except HarnessError:
                 told = self._core.failure is not None
         if not told:
-            self._core.terminate_soon(process_id)
+            self._core.terminate_soon(followed.process_id)
 
     def _let_go(self) -> None:
         if self._followed is not None and (self._settled.is_set() or not self._unwanted):

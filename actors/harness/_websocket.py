@@ -95,23 +95,27 @@ class WebSocketDialer:
         headers = [(b"authorization", f"Bearer {token}".encode())] if token else []
         channel: WebSocketChannel | None = None
         failure = WebSocketConnectFailed(url, "connection closed during the handshake")
+        reader = trio.CancelScope()
         try:
-            async with trio.open_nursery() as nursery:
-                watch = trio.CancelScope()
-                nursery.start_soon(_cancel_when, stream.ended, nursery.cancel_scope, watch)
-                websocket = await wrap_client_stream(
-                    nursery,
-                    stream,  # type: ignore[arg-type]  # It asks for a socket, and uses the stream interface alone.
-                    address.netloc.rpartition("@")[2],
-                    address._replace(scheme="", netloc="", fragment="").geturl() or "/",
-                    extra_headers=headers,
-                    message_queue_size=_QUEUED_MESSAGES,
-                    max_message_size=self._message_bytes_max,
-                    receive_buffer_size=_RECEIVE_BYTES,
-                )
-                channel = WebSocketChannel(websocket, stream)
-                watch.cancel()
-                task_status.started(channel)
+            with reader:
+                async with trio.open_nursery() as nursery:
+                    watch = trio.CancelScope()
+                    nursery.start_soon(_cancel_when, stream.ended, nursery.cancel_scope, watch)
+                    websocket = await wrap_client_stream(
+                        nursery,
+                        stream,  # type: ignore[arg-type]  # It asks for a socket, and uses the stream interface alone.
+                        address.netloc.rpartition("@")[2],
+                        address._replace(scheme="", netloc="", fragment="").geturl() or "/",
+                        extra_headers=headers,
+                        message_queue_size=_QUEUED_MESSAGES,
+                        max_message_size=self._message_bytes_max,
+                        receive_buffer_size=_RECEIVE_BYTES,
+                    )
+                    channel = WebSocketChannel(websocket, stream, reader)
+                    # The goodbye needs the reader, also when all around is cancelled; `close` ends it.
+                    reader.shield = True
+                    watch.cancel()
+                    task_status.started(channel)
         except* ConnectionRejected as rejected:
             refusal = rejected.exceptions[0]
             assert isinstance(refusal, ConnectionRejected), "a group of one kind"
@@ -130,9 +134,10 @@ class WebSocketDialer:
 class WebSocketChannel:
     """Whole messages over one WebSocket."""
 
-    def __init__(self, websocket: WebSocketConnection, stream: trio.abc.Stream) -> None:
+    def __init__(self, websocket: WebSocketConnection, stream: trio.abc.Stream, reader: trio.CancelScope) -> None:
         self._websocket = websocket
         self._stream = stream
+        self._reader = reader
         self._broken: str | None = None
         # Half a message is out: a close frame would land in its middle.
         self._torn = False
@@ -164,11 +169,14 @@ class WebSocketChannel:
 
     async def close(self, timeout_s: float) -> None:
         """Say goodbye if that is still possible, and close within the time limit, cancelled or not."""
-        with trio.move_on_after(timeout_s) as scope:
-            scope.shield = True
-            if not self._torn and self._websocket.closed is None:
-                await self._websocket.aclose()
-        await trio.aclose_forcefully(self._stream)
+        try:
+            with trio.move_on_after(timeout_s) as scope:
+                scope.shield = True
+                if not self._torn and self._websocket.closed is None:
+                    await self._websocket.aclose()
+            await trio.aclose_forcefully(self._stream)
+        finally:
+            self._reader.cancel()
 
     def break_off(self, reason: str) -> None:
         """Say why the library gave up."""

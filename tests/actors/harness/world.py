@@ -7,7 +7,7 @@ from typing import Any
 import attrs
 import trio
 
-from actors.harness import Client, ConnectionChange, HarnessLimits, RecoveryPolicy, open_client
+from actors.harness import LIMITS, RECOVERY, Client, ConnectionChange, HarnessLimits, RecoveryPolicy, open_client
 from actors.harness.testing import FakeExecutor, FakeProcess, MemoryNetwork, Program
 from actors.protocol import Request, Stream
 
@@ -55,8 +55,31 @@ async def flood(process: FakeProcess) -> int:
     return 0
 
 
+async def sample(process: FakeProcess) -> int:
+    """Write text of every width, its last character cut, one byte at a time."""
+    data = "aé漢🙂z\nfurther text".encode() + "漢".encode()[:2]
+    for at in range(len(data)):
+        process.write(data[at : at + 1])
+    return 0
+
+
+async def long(process: FakeProcess) -> int:
+    """Write a line and sleep."""
+    process.write(b"0\n")
+    await trio.sleep(100)
+    return 0
+
+
+async def both(process: FakeProcess) -> int:
+    """Write to both outputs."""
+    process.write(b"out")
+    process.write(b"err", stream=Stream.STDERR)
+    return 0
+
+
 PROGRAMS: dict[str, Program] = {
     "echo": echo, "fail": fail, "cat": cat, "sleep": sleep, "tick": tick, "flood": flood,
+    "sample": sample, "both": both, "long": long,
 }  # fmt: skip
 
 
@@ -73,8 +96,8 @@ class World:
 @asynccontextmanager
 async def open_world(
     *,
-    recovery: RecoveryPolicy | None = RecoveryPolicy(),
-    limits: HarnessLimits = HarnessLimits(),
+    recovery: RecoveryPolicy | None = RECOVERY,
+    limits: HarnessLimits = LIMITS,
     programs: Mapping[str, Program] = PROGRAMS,
     **options: Any,
 ) -> AsyncIterator[World]:

@@ -92,7 +92,7 @@ def test_after_a_loss_every_event_leaves_once_or_is_named_in_a_gap(
     life: tuple[ProcessLog, list[ProcessEvent]], data: st.DataObject
 ) -> None:
     """Kills: the exit in the oldest hole; a gap one too short; the answer's close replacing a richer one; output
-    that came live and in the answer given twice; an exit given twice.
+    that came live and in the answer given twice; output from before the loss kept waiting; an exit given twice.
     """
     log, events = life
     seen = data.draw(st.integers(0, len(events)))
@@ -103,7 +103,7 @@ def test_after_a_loss_every_event_leaves_once_or_is_named_in_a_gap(
     )
     left += [out for each in later for out in order.accept(each)]
 
-    left += order.recover(log.read(order.delivered_seq))
+    left += order.recover(log.read(data.draw(st.integers(0, order.delivered_seq))))
 
     covered: list[int] = []
     for each in left:
@@ -117,6 +117,9 @@ def test_after_a_loss_every_event_leaves_once_or_is_named_in_a_gap(
     assert [e.exit_code for e in left if isinstance(e, ProcessExited)] == [
         e.exit_code for e in events if isinstance(e, ProcessExited)
     ]
+    told = {e.seq for e in left if isinstance(e, ProcessExited)}
+    assert all(e.seq in told or e.seq < log.output.first_retained_seq for e in events if isinstance(e, ProcessExited))
+    assert order.waiting == 0
     assert order.closed == log.closed
     event(f"gaps: {sum(isinstance(e, OutputGap) for e in left)}")
 
