@@ -84,7 +84,11 @@ class WebSocketDialer:
             return await trio.open_tcp_stream(address.hostname, port)
         context = self._ssl_context or ssl.create_default_context()
         stream = await trio.open_ssl_over_tcp_stream(address.hostname, port, ssl_context=context)
-        await stream.do_handshake()
+        try:
+            await stream.do_handshake()
+        except BaseException:
+            await trio.aclose_forcefully(stream)
+            raise
         return stream
 
     async def _upgrade(
