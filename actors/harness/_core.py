@@ -14,7 +14,7 @@ import trio
 from actors.harness._errors import (
     AnswerLost,
     CallNotSent,
-    Disconnected,
+    CallTimedOut,
     Failed,
     HarnessError,
     InvalidArgument,
@@ -174,7 +174,7 @@ class Core:
             except CallNotSent as error:
                 # Once an answer was lost, "not sent" is only true of the last try.
                 last = last if isinstance(last, AnswerLost) else error
-                if self._failure is not None or not isinstance(error.reason, Disconnected):
+                if self._failure is not None or isinstance(error.reason, CallTimedOut):
                     raise last from last.__cause__
             except AnswerLost as error:
                 last = error

@@ -99,6 +99,8 @@ class StartingProcess:
         self._unwanted = False
 
     async def __aenter__(self) -> Process:
+        if self._followed is not None:
+            raise InvalidArgument("process", "a context of start() is entered once; call start() again")
         nursery = self._core.nursery
         self._followed = self._core.follow(self._params.process_id)
         try:

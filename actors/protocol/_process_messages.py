@@ -12,6 +12,16 @@ import attrs
 from actors.protocol._codec import I32, LEFT_OUT, U64
 
 
+def _names_only(variables: Mapping[str, str]) -> str:
+    # A value may be a secret, and a repr ends up in logs.
+    return f"<{', '.join(sorted(variables))}>"
+
+
+def _size_only(data: bytes) -> str:
+    # What is typed into a process may be a password.
+    return f"<{len(data)} bytes>"
+
+
 class Stream(enum.Enum):
     """Which output of a process."""
 
@@ -52,7 +62,7 @@ class EnvironmentPolicy:
     """Keep names with KEY, SECRET or TOKEN in them."""
     exclude: tuple[str, ...]
     """Globs of names to drop."""
-    set: Mapping[str, str]
+    set: Mapping[str, str] = attrs.field(repr=_names_only)
     """Variables to add."""
     include_only: tuple[str, ...]
     """When not empty, the globs of names to keep."""
@@ -100,7 +110,7 @@ class StartParams:
     """Program and arguments, at least the program."""
     cwd: str
     """File URI of the working folder."""
-    env: Mapping[str, str]
+    env: Mapping[str, str] = attrs.field(repr=_names_only)
     """The whole environment when there is no policy."""
     tty: bool
     """Run on a terminal of 24 x 80."""
@@ -192,7 +202,7 @@ class WriteParams:
 
     process_id: str
     """Which process."""
-    chunk: bytes
+    chunk: bytes = attrs.field(repr=_size_only)
     """The bytes."""
     write_id: str
     """Not empty; a second write with the same id is accepted and not done."""

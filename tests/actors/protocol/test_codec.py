@@ -18,6 +18,7 @@ from actors.protocol import (
     InvalidParams,
     Nothing,
     StartParams,
+    WriteParams,
     decode_value,
     encode_value,
 )
@@ -129,3 +130,12 @@ def test_no_parameters_may_be_absent_null_or_empty(value: Any) -> None:
 def test_no_parameters_may_not_be_something() -> None:
     with pytest.raises(InvalidParams, match="invalid type: map, expected unit"):
         METHODS["environment/status"].decode_params({"a": 1})
+
+
+def test_what_may_be_secret_is_not_shown() -> None:
+    params = StartParams(process_id="p", argv=("x",), cwd="file:///", env={"TOKEN": "secret"}, tty=False)
+    write = WriteParams(process_id="p", chunk=b"secret", write_id="1")
+
+    assert "env=<TOKEN>" in repr(params)
+    assert "chunk=<6 bytes>" in repr(write)
+    assert "secret" not in repr(params) + repr(write)
