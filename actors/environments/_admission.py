@@ -11,7 +11,7 @@ from actors import InvalidOption, Machine, spawn_machine_nowait
 from actors.environments._actor import EnvironmentActor
 from actors.environments._backstage import Backstage, label_of
 from actors.environments._cell import Cell
-from actors.environments._connection import StartAsked
+from actors.environments._connection import Connection, Phase, StartAsked
 from actors.environments._environment import Environment, cell_of
 from actors.environments._gate import FailureReported, Gate, Provisioning, ReadyReported
 from actors.environments._ids import check_environment_id
@@ -78,8 +78,7 @@ def admit(newcomer: Newcomer, backstage: Backstage, roster: Roster[Environment],
         lose_id(before, Superseded(generation, now_s), now_s)
     if life.deadline_s is not None:
         backstage.set_deadline(cell, life.deadline_s)
-    if newcomer.kind in (Kind.ORDINARY, Kind.DEFERRED):
-        # A deferred one is asked to start as well: its attempt begins when the gate opens, whoever waits.
+    if newcomer.kind is Kind.ORDINARY:
         cell.step(StartAsked(now_s), now_s)
     return environment
 
@@ -87,12 +86,15 @@ def admit(newcomer: Newcomer, backstage: Backstage, roster: Roster[Environment],
 def born(newcomer: Newcomer, generation: int, now_s: float) -> Lifecycle:
     """The life of a newcomer, with what is reported of it at its birth."""
     provisioned_by_others = newcomer.kind in (Kind.DEFERRED, Kind.PROVISIONED)
+    # A deferred one is born asked to start: its attempt begins when the gate opens, whether anybody waits or not.
+    starting = newcomer.kind is Kind.DEFERRED
     life = Lifecycle(
         environment_id=newcomer.environment_id,
         generation=generation,
         kind=newcomer.kind,
         born_s=now_s,
         provisioning=Provisioning(Gate.PENDING if provisioned_by_others else Gate.READY, now_s),
+        connection=Connection(Phase.STARTING if starting else Phase.NOT_STARTED, now_s),
         deadline_s=None if newcomer.deadline_s is None else now_s + newcomer.deadline_s,
     )
     if isinstance(newcomer.report, str):

@@ -5,6 +5,7 @@ what becomes of it. Whatever way it ends, it has told an end.
 """
 
 import math
+from functools import partial
 from typing import Any
 
 import trio
@@ -65,6 +66,7 @@ class _Link:
             attempt=self._attempt,
             answer=answer,
             identity=identity,
+            renew=None if provider is None else partial(_ask_once, provider, identity, rules.provider_call_s),
         )
         connector = self._local_connector() if answer is None else self._connector_for(answer)
         with trio.CancelScope(deadline=trio.current_time() + rules.connect_s) as self._opening:
