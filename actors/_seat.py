@@ -217,7 +217,6 @@ class Seat(Queue):
         self.task = current_task()
         self.generation = generation
         self.has_child(child)
-        self.stop_now = self.stop_asked
         self.settle()
 
     def leave(self, error: BaseException | None) -> None:
