@@ -8,7 +8,7 @@ from actors.harness._pending import NoRoom, PendingCalls, Stray
 
 
 @given(
-    st.lists(st.tuples(st.sampled_from(["open", "reserve", "settle", "abandon", "end"]), st.integers(-2, 12))),
+    st.lists(st.tuples(st.sampled_from(["open", "reserve", "settle", "abandon", "end"]), st.integers(0, 4))),
     st.integers(1, 4),
 )
 def test_every_answer_is_judged_as_a_naive_model_judges_it(steps: list[tuple[str, int]], limit: int) -> None:
