@@ -80,7 +80,7 @@ async def test_taking_from_an_outbox_can_be_cancelled_and_takes_nothing() -> Non
 
 @given(st.lists(st.tuples(st.sampled_from("abcde"), st.integers(0, 40)), max_size=30), st.integers(1, 60))
 def test_what_is_accepted_is_written_once_and_in_order(offers: list[tuple[str, int]], bytes_max: int) -> None:
-    """Killed: a waiting write admitted before an older one; a repeated id written again while the first waits."""
+    """Killed: the newest waiting write admitted first; a repeated id written again while the first waits."""
     written: list[bytes] = []
     answered: list[tuple[int, Offer]] = []
 
