@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -71,11 +72,12 @@ def main() -> list[Result]:
     (tell, _), (one, _), (hundred, _) = measure(tell_at_once, partial(ask, 1), partial(ask, 100))
     ours = {"tell": tell, "ask": one, "ask100": hundred}
     results: list[Result] = []
-    for peer, measured in {
+    peers: dict[str, Callable[[], dict[str, float]]] = {
         "triotp": partial(python_peer, "triotp"),
         "pykka": partial(python_peer, "pykka"),
         "Erlang/OTP, 1 scheduler": erlang,
-    }.items():
+    }
+    for peer, measured in peers.items():
         try:
             numbers = measured()
         except (Absent, subprocess.TimeoutExpired, ValueError) as absent:
