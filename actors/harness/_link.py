@@ -25,7 +25,7 @@ from actors.harness._errors import (
     TooManyCalls,
     TransportClosed,
 )
-from actors.harness._flow import ReadGate
+from actors.harness._flow import ReadValve
 from actors.harness._limits import HarnessLimits
 from actors.harness._outgoing import Outgoing, Phase
 from actors.harness._pending import NoRoom, PendingCalls, Stray
@@ -73,12 +73,12 @@ class Link:
         channel: MessageChannel,
         *,
         limits: HarnessLimits,
-        gate: ReadGate,
+        valve: ReadValve,
         on_news: Callable[[Notification], None],
     ) -> None:
         self._channel = channel
         self._limits = limits
-        self._gate = gate
+        self._valve = valve
         self._on_news = on_news
         self._pending: PendingCalls[Outgoing] = PendingCalls(limit=limits.pending_calls)
         self._queue: deque[Outgoing] = deque()
@@ -173,7 +173,7 @@ class Link:
         request_id, outgoing = self._open(method, params, identity, reserved=reserved)
         tried.append(outgoing)
         try:
-            with self._gate.someone_waits():
+            with self._valve.someone_waits():
                 await outgoing.done.wait()
         finally:
             if outgoing.answer is None:
@@ -232,7 +232,7 @@ class Link:
 
     async def _read(self) -> None:
         while True:
-            await self._gate.wait_open()
+            await self._valve.wait_open()
             try:
                 data = await self._channel.receive()
             except ChannelClosed as closed:
@@ -284,9 +284,9 @@ class Link:
             await trio.sleep_until(self._heard_s + limits.keepalive_s)
             if trio.current_time() < self._heard_s + limits.keepalive_s:
                 continue
-            # While we do not read, silence is ours: the peer's frames wait in front of the gate.
-            if not self._gate.is_open:
-                await self._gate.wait_open()
+            # While we do not read, silence is ours: the peer's frames wait in front of the valve.
+            if not self._valve.is_open:
+                await self._valve.wait_open()
                 self._heard_s = trio.current_time()
                 continue
             asked_s = trio.current_time()

@@ -168,7 +168,7 @@ class StartingProcess:
             await self._core.call(PROCESS_START, self._params, identity=process_id)
         except AnswerLost as lost:
             # Not sent again. The session is still ours, so the executor can say what became of this id.
-            params = ReadParams(process_id=process_id, after_seq=followed.inbox.arrived_seq, wait_ms=0)
+            params = ReadParams(process_id=process_id, after_seq=followed.backlog.arrived_seq, wait_ms=0)
             try:
                 answer = await self._core.call(PROCESS_READ, params, identity=process_id, repeat=True)
             except RequestRejected:

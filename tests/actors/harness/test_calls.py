@@ -23,7 +23,7 @@ from actors.harness import (
     WebSocketConnectFailed,
     open_client,
 )
-from actors.harness._flow import ReadGate
+from actors.harness._flow import ReadValve
 from actors.harness._link import Link
 from actors.harness.testing import Cut, FakeExecutor, MemoryChannel, MemoryLine, MemoryNetwork
 from actors.protocol import ENVIRONMENT_STATUS, PROCESS_TERMINATE, Nothing, Request, TerminateParams
@@ -142,7 +142,7 @@ class Peer:
 
 async def play(link_test: Any, *, limits: HarnessLimits = LIMITS) -> None:
     line = MemoryLine()
-    link = Link(line.near, limits=limits, gate=ReadGate(), on_news=lambda news: None)
+    link = Link(line.near, limits=limits, valve=ReadValve(), on_news=lambda news: None)
     async with trio.open_nursery() as nursery:
         await nursery.start(link.run)
         await link_test(Peer(line.far, link))
