@@ -14,6 +14,8 @@ Mutants planted by hand and seen killed by this file (each alone, then taken out
 10. `_judgement.Judgement._step_close` closes first to last.
 11. `_strategies.sharing_fate` leaves the fallen child out of REST_FOR_ONE.
 12. `_book.Book.rest` keeps temporary children.
+13. `_plan.Plan.stop_asked` leaves a timed-out start timed out, so that it is tried again.
+14. `_plan.Plan.started` without the fence of the generation.
 """
 
 from collections import Counter, deque
