@@ -51,5 +51,6 @@ def bar(row: int, result: Result) -> str:
         f'<text x="{LEFT_PX - 8}" y="{y + 12}" text-anchor="end">{escape(result.question)}</text>'
         f'<rect x="{min(one, end):.1f}" y="{y}" width="{abs(end - one):.1f}" height="16" '
         f'fill="{COLOURS[result.met]}"/>'
-        f'<text x="{LEFT_PX + WIDTH_PX + 10}" y="{y + 12}" fill="#5b6b82">{ratio:.2f} x {escape(result.beside)}</text>\n'
+        f'<text x="{LEFT_PX + WIDTH_PX + 10}" y="{y + 12}" fill="#5b6b82">{ratio:.2f} x '
+        f"{escape(result.beside)}</text>\n"
     )
