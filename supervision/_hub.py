@@ -132,6 +132,7 @@ class Events:
         )
 
     def put(self, event: Event) -> None:
+        """Take one event in, at the price of the oldest when full."""
         if self._ended:
             return
         self._received += 1
@@ -147,6 +148,7 @@ class Events:
         self._news.set()
 
     def end(self) -> None:
+        """Let readers come to an end after what waits."""
         self._ended = True
         self._news.set()
 
