@@ -54,9 +54,7 @@ LOSSES = st.lists(st.builds(Loss, st.integers(1, 12), st.booleans()), max_size=3
 
 @given(FAULTS, LOSSES, st.integers(1, 3))
 def test_nothing_runs_twice_and_every_outcome_is_true(faults: list[Fault], losses: list[Loss], commands: int) -> None:
-    """Kills: a start sent again after its answer was lost; a lost start taken for one that runs; a lost process
-    taken for one that ended well.
-    """
+    """Kills: a start sent again after its answer was lost; a lost start taken for one that runs."""
     trio.run(scene, faults, losses, commands, clock=MockClock(autojump_threshold=0))
 
 

@@ -13,8 +13,10 @@ from actors.harness import (
     CallNotSent,
     CallTimedOut,
     Client,
+    DidNotRun,
     Disconnected,
     HarnessLimits,
+    InvalidArgument,
     MayHaveRun,
     ProcessNeverStarted,
     ProtocolBroken,
@@ -316,3 +318,52 @@ async def test_two_clients_do_not_share_their_fate(autojump_clock: object) -> No
             return (await client.status()).status == "ready"
 
         assert await is_well(other.client)
+
+
+async def test_a_start_in_the_middle_of_which_the_client_ends_may_have_run(autojump_clock: object) -> None:
+    outcome: list[Exception] = []
+
+    async def never(request: Request) -> bool:
+        return request.method != "process/start"
+
+    async def start(client: Client) -> None:
+        try:
+            await client.run(COMMAND)
+        except MayHaveRun as error:
+            outcome.append(error)
+
+    async with trio.open_nursery() as nursery:
+        executor = FakeExecutor(nursery, PROGRAMS)
+        executor.before_answer = never
+        async with open_client(URL, dialer=MemoryNetwork(executor.serve)) as client:
+            nursery.start_soon(start, client)
+            await trio.testing.wait_all_tasks_blocked()
+        await trio.testing.wait_all_tasks_blocked()
+        nursery.cancel_scope.cancel()
+
+    assert isinstance(outcome[0], AnswerLost)
+
+
+async def test_a_client_that_has_ended_starts_nothing(autojump_clock: object) -> None:
+    async with open_world() as world:
+        client = world.client
+
+    with pytest.raises(CallNotSent, match="exec-server transport closed"):
+        await client.run(COMMAND)
+    assert world.executor.started[COMMAND] == 0
+
+
+async def test_a_context_of_a_start_is_entered_once(autojump_clock: object) -> None:
+    async with open_world() as world:
+        starting = world.client.processes.start(COMMAND)
+        async with starting as process:
+            await process.wait()
+        with pytest.raises(InvalidArgument, match="once"):
+            async with starting:
+                pass
+
+
+async def test_no_more_processes_are_followed_than_the_limit(autojump_clock: object) -> None:
+    async with open_world(limits=HarnessLimits(processes=1)) as world, world.client.processes.start(["long"]):
+        with pytest.raises(DidNotRun, match="its limit"):
+            await world.client.run(COMMAND)
