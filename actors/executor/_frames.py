@@ -194,7 +194,7 @@ class FrameDecoder:
         return WholeMessage(bytes(message)) if frame.final else None
 
 
-# One table a byte of the mask: 550 MB/s for large pieces, where one long number gives 190; below 1 KB it is the reverse.
+# One table a byte of the mask: 550 MB/s for large pieces where one long number gives 190; below 1 KB it is the reverse.
 _TABLES = [bytes(byte ^ value for value in range(256)) for byte in range(256)]
 _SMALL_BYTES = 1024
 
