@@ -12,6 +12,7 @@ from actors.harness import (
     AnswerUnreadable,
     CallNotSent,
     CallTimedOut,
+    ChannelClosed,
     Client,
     DidNotRun,
     Disconnected,
@@ -367,3 +368,32 @@ async def test_no_more_processes_are_followed_than_the_limit(autojump_clock: obj
     async with open_world(limits=HarnessLimits(processes=1)) as world, world.client.processes.start(["long"]):
         with pytest.raises(DidNotRun, match="its limit"):
             await world.client.run(COMMAND)
+
+
+class DeadChannel:
+    """Ends while a message is about to be written."""
+
+    def __init__(self, *, written: bool) -> None:
+        self._written = written
+
+    async def send(self, message: bytes) -> None:
+        await trio.lowlevel.checkpoint()
+        raise ChannelClosed("reset", written=self._written)
+
+    async def receive(self) -> bytes | str:
+        await trio.sleep_forever()
+        raise AssertionError("sleep_forever has an end")
+
+    async def ping(self) -> None:
+        await trio.sleep_forever()
+
+
+@pytest.mark.parametrize(("written", "outcome"), [(False, CallNotSent), (True, AnswerLost)])
+async def test_a_write_that_fails_tells_whether_anything_left(written: bool, outcome: type[Exception]) -> None:
+    link = Link(DeadChannel(written=written), limits=LIMITS, valve=ReadValve(), on_news=lambda news: None)
+    async with trio.open_nursery() as nursery:
+        await nursery.start(link.run)
+        with pytest.raises(outcome, match="reset"):
+            await link.call(ENVIRONMENT_STATUS, Nothing(), timeout_s=None)
+
+    assert isinstance(link.lost, Disconnected)
