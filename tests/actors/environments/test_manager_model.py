@@ -8,13 +8,16 @@ Mutants planted one at a time in the library, each seen killed by this test:
  4. `Lifecycle._move_gate` begins no attempt when the gate opens after the start was asked for;
  5. `Lifecycle._begin_if_due` ignores the gate (the provider is called while pending);
  6. `Registration._claim` lets a completion through after a failure or a deadline;
- 7. `take_report` accepts readiness after a failure without `recover`;
+ 7. `_take_readiness` accepts readiness after a failure without `recover`;
  8. `Registration.complete` does not fail the gate on invalid information;
  9. `Environment.__del__` never posts (what nobody holds stays alive);
-10. `Backstage.forget` does not call off deadlines, and `Cell.expire` does not look at the gate;
-11. `Lifecycle._close` leaves a pending gate pending;
-12. `Backstage.vacate` frees the id also of a successor;
-13. `publish` writes to a gate that it opens.
+10. `Lifecycle._close` leaves a pending gate pending;
+11. `vacate` in `_manager_of` frees the id also of a successor;
+12. `Provisioning.handle` opens the gate when information is published;
+13. `admit` does not tell the one it replaces;
+14. `Body._tell` wakes nobody;
+15. `Registration.__del__` posts nothing;
+16. `keep_deadlines` expires nobody.
 """
 
 import gc
@@ -59,6 +62,8 @@ STEP = st.one_of(
     st.tuples(st.just("register"), KEYS, WORKS, st.sampled_from([None, None, 10.0, 20.0])),
     st.tuples(st.just("upsert"), KEYS, WORKS),
     st.tuples(st.just("materialize"), KEYS, WORKS),
+    st.tuples(st.just("report"), KEYS, WORKS, st.one_of(st.none(), ROOTS), VALID, st.booleans()),
+    st.tuples(st.just("report"), KEYS, WORKS, st.one_of(st.none(), ROOTS), VALID, st.booleans()),
     st.tuples(st.just("report"), KEYS, WORKS, st.one_of(st.none(), ROOTS), VALID, st.booleans()),
     st.tuples(st.just("publish"), KEYS, ROOTS, VALID),
     st.tuples(st.just("register"), KEYS, WORKS, st.just(10.0)),
@@ -296,6 +301,11 @@ class World:
         assert (accepted is None) is (plain.accepted is None)
         assert environment.superseded is plain.superseded
         assert (self.manager.get(plain.key) is environment) is plain.current
+        if plain.message is not None and not plain.closed:
+            cause = next(reason.text for reason in environment.why().reasons if reason.code == "cause")
+            assert simple(cause.replace("environment unavailable", "unavailable", 1)) == simple(
+                f"unavailable: {plain.message}"
+            )
 
     async def settle(self) -> None:
         await wait_all_tasks_blocked()

@@ -174,6 +174,8 @@ def run_program(body: str, *options: str) -> "subprocess.CompletedProcess[str]":
 def test_the_warning_says_where_the_registration_was_made_when_allocations_are_traced() -> None:
     ran = run_program(
         """
+        import tracemalloc
+
         async def main():
             async with open_manager_in_memory() as manager:
                 registration = manager.register_deferred("tools", FailingProvider())
@@ -181,10 +183,9 @@ def test_the_warning_says_where_the_registration_was_made_when_allocations_are_t
                 await trio.testing.wait_all_tasks_blocked()
                 print(manager.get("tools").gate)
 
+        tracemalloc.start(10)
         trio.run(main)
         """,
-        "-X",
-        "tracemalloc=10",
     )
 
     assert ran.stdout == "Gate.ABANDONED\n"

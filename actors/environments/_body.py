@@ -1,6 +1,6 @@
 """What stands behind one generation of an environment: its actor's reference, its provider, its client, its waiters.
 
-Handles hold a cell; a cell never holds a handle. So the last holder's end shows in the handle's own finaliser, and that
+Handles hold a body; a body never holds a handle. So the last holder's end shows in the handle's own finaliser, and that
 is how an environment which nobody can reach any more comes to be closed.
 """
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from actors.environments._backstage import Backstage
 
 
-class Cell:
+class Body:
     """One generation of one environment, behind its handles."""
 
     __slots__ = (
@@ -160,7 +160,8 @@ class Cell:
             self.watch_source.show(shown(after))
         if self.watch_source is not None and after.is_closed:
             self._end_watches()
-        if self.lot is not None:
+        # Nobody waits for less than another phase: an attempt that begins, or information, wakes nobody in vain.
+        if self.lot is not None and after.connection.phase is not before.connection.phase:
             self.lot.unpark_all()
         self.backstage.note_step(before, after, now_s)
 
