@@ -9,7 +9,7 @@ from typing import Any
 
 import attrs
 
-from actors.protocol._codec import I32, LEFT_OUT, U64
+from actors.protocol._codec import I32, LEFT_OUT, U64, Name
 
 
 def _names_only(variables: Mapping[str, str]) -> str:
@@ -104,7 +104,7 @@ class ShellSnapshot:
 class StartParams:
     """Start one process as the leader of its own group and session."""
 
-    process_id: str
+    process_id: Name
     """Chosen by the caller, unique in the session while known; may be empty."""
     argv: tuple[str, ...]
     """Program and arguments, at least the program."""
@@ -142,7 +142,7 @@ class StartParams:
 class StartResult:
     """The process runs."""
 
-    process_id: str
+    process_id: Name
     """As asked."""
     sandbox_type: str = "none"
     """Which sandbox it got."""
@@ -152,7 +152,7 @@ class StartResult:
 class ReadParams:
     """Fetch retained output, or wait for more."""
 
-    process_id: str
+    process_id: Name
     """Which process."""
     after_seq: U64 | None = None
     """Only what comes after this position; 0 when None."""
@@ -200,11 +200,11 @@ class ReadResult:
 class WriteParams:
     """Give bytes to standard input, once per write id."""
 
-    process_id: str
+    process_id: Name
     """Which process."""
     chunk: bytes = attrs.field(repr=_size_only)
     """The bytes."""
-    write_id: str
+    write_id: Name
     """Not empty; a second write with the same id is accepted and not done."""
     eof: bool = attrs.field(default=False, metadata=LEFT_OUT)
     """Ours: close standard input after these bytes."""
@@ -222,7 +222,7 @@ class WriteResult:
 class SignalParams:
     """Send a signal to the process's group."""
 
-    process_id: str
+    process_id: Name
     """Which process; an unknown one is no error."""
     signal: Signal
     """Which signal."""
@@ -232,7 +232,7 @@ class SignalParams:
 class TerminateParams:
     """Kill the process's group."""
 
-    process_id: str
+    process_id: Name
     """Which process; an unknown one is no error."""
     grace_ms: U64 | None = attrs.field(default=None, metadata=LEFT_OUT)
     """Ours: ask with SIGTERM first and wait this long."""
@@ -250,7 +250,7 @@ class TerminateResult:
 class ProcessOutput:
     """Bytes a process wrote, as they come."""
 
-    process_id: str
+    process_id: Name
     """Which process."""
     seq: U64
     """Position in the process's sequence, from 1."""
@@ -264,7 +264,7 @@ class ProcessOutput:
 class ProcessExited:
     """The exit code is known. Output may still come."""
 
-    process_id: str
+    process_id: Name
     """Which process."""
     seq: U64
     """Position in the process's sequence."""
@@ -288,7 +288,7 @@ class Survivor:
 class ProcessClosed:
     """Nothing more will come: the last of the sequence."""
 
-    process_id: str
+    process_id: Name
     """Which process."""
     seq: U64
     """Position in the process's sequence."""

@@ -22,6 +22,7 @@ from actors.protocol import (
     decode_value,
     encode_value,
 )
+from actors.protocol._codec import Length
 from tests.actors.protocol.test_envelope import JSON, TEXT
 
 KINDS = sorted(
@@ -37,7 +38,7 @@ def values_of(kind: Any) -> st.SearchStrategy[Any]:
     """Anything a field of this type may hold."""
     if get_origin(kind) is Annotated:
         allowed = kind.__metadata__[0]
-        return st.integers(allowed.low, allowed.high)
+        return TEXT if isinstance(allowed, Length) else st.integers(allowed.low, allowed.high)
     if get_origin(kind) in {typing.Union, types.UnionType}:
         return st.one_of(*map(values_of, get_args(kind)))
     if get_origin(kind) is tuple:
