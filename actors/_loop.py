@@ -4,7 +4,6 @@ A message is handled in the same breath as the one before it, until a batch is f
 then others get a turn. Without that, an actor that feeds itself would starve the whole run (`benchmarks/fairness.py`).
 """
 
-from collections.abc import Callable
 from time import perf_counter
 from typing import Any, Final
 
@@ -29,10 +28,10 @@ SLICE_S: Final = 0.000_5
 
 
 async def run_actor(  # noqa: C901, PLR0915 - a message costs less than a call, and a coroutine 300 bytes an actor
-    seat: Seat, make: Callable[..., Actor[Any]], args: tuple[object, ...], *, task_status: ChildStatus[None]
+    seat: Seat, *, task_status: ChildStatus[None]
 ) -> None:
     """Run one generation of an actor: start it, and let it handle its mail until it ends; control before user mail."""
-    actor = await begin(seat, make, args, task_status)
+    actor: Actor[Any] = await begin(seat, task_status)
     del task_status
     task = current_task()
     error: BaseException | None = None

@@ -97,14 +97,10 @@ class StateMachineActor(Performer, Generic[E, F]):
 
 
 async def run_machine_actor(  # noqa: C901, PLR0915 - kept like the loop of other actors
-    seat: MachineSeat,
-    make: Callable[..., StateMachineActor[Any, Any]],
-    args: tuple[object, ...],
-    *,
-    task_status: ChildStatus[None],
+    seat: MachineSeat, *, task_status: ChildStatus[None]
 ) -> None:
     """Run one generation of a state-machine actor: carry out effects until it ends; control entries before effects."""
-    actor = await begin(seat, make, args, task_status)
+    actor: StateMachineActor[Any, Any] = await begin(seat, task_status)
     del task_status
     task = current_task()
     error: BaseException | None = None

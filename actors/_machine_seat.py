@@ -5,6 +5,7 @@ all.
 """
 
 from collections import deque
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import trio
@@ -13,7 +14,7 @@ from actors._errors import MailboxFull
 from actors._machine import CancelTimer, ChangeTimer, EventSeen, Step, Timer, TimerOrder, Until, step
 from actors._mailbox import Mailbox
 from actors._queue import EMPTY
-from actors._seat import Seat
+from actors._seat import Seat, not_made
 from supervision import Restart
 
 __all__ = ["Crash", "MachineSeat"]
@@ -51,8 +52,16 @@ class MachineSeat(Seat):
 
     __slots__ = ("machine", "postponed", "special", "timers")
 
-    def __init__(self, name: str, mailbox: Mailbox, restart: Restart, machine: Any) -> None:
-        super().__init__(name, mailbox, restart)
+    def __init__(
+        self,
+        name: str,
+        mailbox: Mailbox,
+        restart: Restart,
+        machine: Any,
+        make: Callable[..., Any] = not_made,
+        args: Sequence[Any] = (),
+    ) -> None:
+        super().__init__(name, mailbox, restart, make, args)
         self.machine = machine
         self.postponed: list[Any] = []
         self.timers: dict[str, Running] = {}

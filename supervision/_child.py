@@ -3,7 +3,7 @@
 # pyright: reportPrivateUsage=false
 # A handle's private half belongs to its package; users see only its public one.
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextvars import Context
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -13,7 +13,7 @@ from supervision._book import KILL_WAIT_S
 from supervision._errors import ChildWillNotStop
 from supervision._exits import KILLED, OBEYED, RETURNED, exit_of
 from supervision._refusals import raise_start_failed
-from supervision._specs import AnySpec, ChildSpec
+from supervision._specs import NO_SUBJECT, AnySpec, ChildSpec
 from supervision._states import ChildState, Entry
 
 if TYPE_CHECKING:
@@ -90,13 +90,16 @@ class ChildStatus(Generic[T_contra]):
 class Child:
     """A handle to one child over all its generations. Given by a supervisor, never made."""
 
-    __slots__ = ("_context", "_engine", "_entry", "_owned", "_status", "_value", "_waiters")
+    __slots__ = ("_context", "_engine", "_entry", "_owned", "_status", "_subject", "_value", "_waiters")
 
-    def __init__(self, engine: "Engine", spec: AnySpec, context: Context) -> None:
+    def __init__(self, engine: "Engine", spec: AnySpec, context: Context | None, subject: object) -> None:
         self._engine = engine
         self._entry = Entry(spec, self)
-        # Each generation starts from the context in which the child was added, not from what the last one left.
+        # Each generation starts from the context in which the child was added, not from what the last one left. None
+        # where there is only one, which starts before the adder goes on.
         self._context = context
+        # What tells this child from others of the same spec.
+        self._subject = subject
         self._status: ChildStatus[Any] | None = None
         self._value: Any = None
         self._waiters: list[trio.lowlevel.Task] | None = None
@@ -197,11 +200,7 @@ async def live(child: Child, status: ChildStatus[Any]) -> None:
             if status.asked:
                 how = OBEYED  # Stopped before its first step: the user's function is never entered.
             else:
-                spec = child._entry.spec
-                if isinstance(spec, ChildSpec):
-                    await spec.run(*spec.args, task_status=status)
-                else:
-                    await status._engine.serve_nested(spec, status)
+                await body_of(child, status)
                 how = RETURNED
         if status._scope.cancelled_caught:
             how = KILLED if status.killed else OBEYED
@@ -218,6 +217,16 @@ async def live(child: Child, status: ChildStatus[Any]) -> None:
         # Not clean: Ctrl-C, an exit of the interpreter, or the cancellation that follows one.
         status._engine.child_exited(child, status.generation, how, clean=clean)
         del how
+
+
+def body_of(child: Child, status: ChildStatus[Any]) -> Awaitable[object]:
+    """Call the function that a child is."""
+    spec = child._entry.spec
+    if not isinstance(spec, ChildSpec):
+        return status._engine.serve_nested(spec, status)
+    if child._subject is NO_SUBJECT:
+        return spec.run(*spec.args, task_status=status)
+    return spec.run(child._subject, *spec.args, task_status=status)
 
 
 def _without_our_frame(error: Exception) -> Exception:
