@@ -48,7 +48,6 @@ from actors.environments._ids import REMOTE_ENVIRONMENT_ID as REMOTE_ENVIRONMENT
 from actors.environments._lifecycle import Kind as Kind
 from actors.environments._local_connector import LocalConnector as LocalConnector
 from actors.environments._manager import EnvironmentManager as EnvironmentManager
-from actors.environments._manager import FixedEndpoint as FixedEndpoint
 from actors.environments._manager import ManagerStatistics as ManagerStatistics
 from actors.environments._opening import open_manager as open_manager
 from actors.environments._options import RunOptions as RunOptions
@@ -56,6 +55,7 @@ from actors.environments._options import StartOptions as StartOptions
 from actors.environments._provider import Answer as Answer
 from actors.environments._provider import ConnectBundle as ConnectBundle
 from actors.environments._provider import ConnectProvider as ConnectProvider
+from actors.environments._provider import FixedEndpoint as FixedEndpoint
 from actors.environments._provider import PlainEndpoint as PlainEndpoint
 from actors.environments._ready_info import MAX_SELECTED_CAPABILITY_ROOTS as MAX_SELECTED_CAPABILITY_ROOTS
 from actors.environments._ready_info import ReadyInfo as ReadyInfo

@@ -4,14 +4,17 @@ Also the only road from a finaliser into the run: `post` appends to a queue and 
 lock of ours, never waits and never raises, on any thread, also when the run is over.
 """
 
+import hashlib
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterator
 from typing import TYPE_CHECKING, TypedDict
 
 import attrs
 import trio
+from attrs.validators import optional
 
 from actors.environments._deadlines import Deadlines
+from actors.environments._demands import offering
 from actors.environments._errors import NotInThisRun
 from actors.environments._event_stream import EventStream
 from actors.environments._events import (
@@ -35,10 +38,17 @@ if TYPE_CHECKING:
     from actors.environments._body import Body
 
 
+_LABEL_CHARS = 200
+
+
 def label_of(life: Lifecycle) -> str:
     """How one generation of an environment is called in the supervision tree."""
     # There a name has no slash; an id may, and `%` keeps the two apart.
-    return f"{life.environment_id.replace('%', '%25').replace('/', '%2F')[:200]}#{life.generation}"
+    name = life.environment_id.replace("%", "%25").replace("/", "%2F")
+    if len(name) > _LABEL_CHARS:
+        # Longer than any name that is not cut, so that only a name cut alike could be taken for it.
+        name = f"{name[:_LABEL_CHARS]}~{hashlib.blake2b(name.encode(), digest_size=8).hexdigest()}"
+    return f"{name}#{life.generation}"
 
 
 class _Named(TypedDict):
@@ -55,13 +65,13 @@ def _named(life: Lifecycle, at_s: float) -> _Named:
 class Connectors:
     """How links are opened, by what a provider answered or by kind."""
 
-    plain: Connector
+    plain: Connector = attrs.field(validator=offering("hold"))
     """For a `PlainEndpoint`."""
-    noise: Connector | None = None
+    noise: Connector | None = attrs.field(default=None, validator=optional(offering("hold")))
     """For a `ConnectBundle`; without one such an answer ends the attempt."""
-    local: Connector | None = None
+    local: Connector | None = attrs.field(default=None, validator=optional(offering("hold")))
     """For the environment on this machine; without one there is none."""
-    identity: IdentityFactory | None = None
+    identity: IdentityFactory | None = attrs.field(default=None, validator=optional(offering("__call__")))
     """Makes the harness identity of an environment when it first connects."""
 
 

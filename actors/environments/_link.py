@@ -22,6 +22,7 @@ from actors.environments._connection import (
 )
 from actors.environments._errors import ConnectFailed, EnvironmentClosed, ProtocolError
 from actors.environments._outcomes import said_by
+from actors.environments._printable import printable
 from actors.environments._provider import Answer, ConnectBundle, ConnectProvider, PlainEndpoint
 from actors.environments._retry import is_retryable
 from actors.environments._seams import Client, Connector, HarnessIdentity, LinkRequest
@@ -141,7 +142,7 @@ class _Link:
             case ConnectBundle(environment_id=environment_id):
                 if environment_id != body.bundle_environment_id:
                     expected = f"expected `{body.bundle_environment_id}`"
-                    raise ProtocolError(f"connect bundle is for environment `{environment_id}`, {expected}")
+                    raise ProtocolError(f"connect bundle is for environment `{printable(environment_id)}`, {expected}")
                 if connectors.noise is None:
                     # Never a plain connection in its place: whoever answers with a bundle asked for encryption.
                     raise ConnectFailed("this manager has no Noise connector, so a connect bundle cannot be used")
