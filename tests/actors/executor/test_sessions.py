@@ -1,6 +1,7 @@
 """Lifecycle, sessions and requests of an executor, over memory and under a virtual clock."""
 
 import base64
+import gc
 import json
 import signal
 from collections.abc import AsyncGenerator, Callable
@@ -12,6 +13,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from actors.executor import Executor, ExecutorEvent, Limits, SessionEnded, open_executor
 from actors.executor.testing import MemoryLauncher, MemoryProcess, Program, memory_channel_pair, open_memory_launcher
+from actors.protocol import ProcessLog
 from tests.actors.executor.client import Client, Refused, memory_client
 from tests.support.cancelling import cancel_at_each_step
 
@@ -351,6 +353,25 @@ async def test_output_kept_by_closed_processes_is_bounded_for_the_session() -> N
             await client.call("process/read", processId="p0")
         assert (await client.call("process/read", processId="p3", maxBytes=1))["closed"]
         assert executor.statistics().processes_forgotten_early == 2
+
+
+async def test_a_process_that_is_forgotten_early_is_given_free_at_once() -> None:
+    limits = Limits(retained_bytes_max=100_000)
+    before = logs_in_memory()
+    async with memory_executor(limits=limits) as (executor, _), memory_client(executor) as client:
+        for number in range(20):
+            await client.start(f"p{number}", "hello")
+            await client.finish(f"p{number}")
+        await wait_all_tasks_blocked()
+        forgotten = executor.statistics().processes_forgotten_early
+
+        assert forgotten > 5
+        assert logs_in_memory() - before == 20 - forgotten
+
+
+def logs_in_memory() -> int:
+    gc.collect()
+    return sum(isinstance(thing, ProcessLog) for thing in gc.get_objects())
 
 
 async def test_dropped_output_leaves_a_mark() -> None:
