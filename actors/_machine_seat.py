@@ -90,7 +90,7 @@ class MachineSeat(Seat):
     def commit(self, done: Step, event: Any) -> None:
         """Make a step true: machine, effects, timers, and what was postponed until now."""
         if len(self.inbox) + len(done.effects) > self.capacity or len(self.postponed) >= self.capacity:
-            self.refused += 1
+            self.counting().refused += 1
             raise self.no_room(event)
         self.machine = done.machine
         if done.effects:
@@ -165,6 +165,7 @@ class MachineSeat(Seat):
         """Be gone: timers end, postponed events and left-over effects are counted as dropped."""
         for name in [*self.timers]:
             self.end_timer(name)
-        self.dropped += len(self.postponed)
-        self.postponed = []
+        if self.postponed:
+            self.counting().dropped += len(self.postponed)
+            self.postponed = []
         super().end(error)

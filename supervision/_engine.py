@@ -96,7 +96,7 @@ class Engine:
     def _start(self, order: Start) -> None:
         entry = order.entry
         child: Child = entry.handle  # type: ignore[assignment]  # The plan passes it through unread.
-        status: ChildStatus[Any] = ChildStatus(self, child, entry.generation)
+        status: ChildStatus[Any] = ChildStatus(child, entry.generation)
         child._status = status
         if child._context is None:
             self._spawn(child, status)
