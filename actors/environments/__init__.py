@@ -27,6 +27,7 @@ from actors.environments._errors import RegistryConfigurationError as RegistryCo
 from actors.environments._errors import StaleGeneration as StaleGeneration
 from actors.environments._errors import TooManyEnvironments as TooManyEnvironments
 from actors.environments._errors import UnknownEnvironment as UnknownEnvironment
+from actors.environments._errors import WillNotStop as WillNotStop
 from actors.environments._event_stream import EnvironmentEvents as EnvironmentEvents
 from actors.environments._events import CompletionRefused as CompletionRefused
 from actors.environments._events import ConnectionMoved as ConnectionMoved
@@ -156,6 +157,7 @@ __all__ = [  # noqa: RUF022  # Plain order, as tests/test_doors.py asks.
     "UnknownEnvironment",
     "Watch",
     "Why",
+    "WillNotStop",
     "is_retryable_answer",
     "open_manager",
 ]

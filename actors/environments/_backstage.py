@@ -6,7 +6,7 @@ lock of ours, never waits and never raises, on any thread, also when the run is 
 
 import hashlib
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, TypedDict
 
 import attrs
@@ -32,7 +32,7 @@ from actors.environments._gate import Gate
 from actors.environments._lifecycle import Lifecycle
 from actors.environments._retry import AttemptRules
 from actors.environments._seams import Connector, IdentityFactory
-from supervision import ChildSpec, Pool, Restart
+from supervision import Pool
 
 if TYPE_CHECKING:
     from actors.environments._body import Body
@@ -98,13 +98,11 @@ class Backstage:
         self,
         *,
         actors: Pool,
-        links: Pool,
-        hold: Callable[..., Awaitable[None]],
         connectors: Connectors,
         rules: AttemptRules,
         token: trio.lowlevel.TrioToken,
     ) -> None:
-        self.actors, self.links, self._hold = actors, links, hold
+        self.actors = actors
         self.connectors, self.rules, self.token = connectors, rules, token
         self.events = EventStream()
         self.counters = Counters()
@@ -139,12 +137,6 @@ class Backstage:
         if first_s is None or deadline_s < first_s:
             self.deadline_set.set()
             self.deadline_set = trio.Event()
-
-    def begin_attempt(self, body: "Body", attempt: int) -> None:
-        """Start the task that connects."""
-        self.counters.attempts += 1
-        name = f"{label_of(body.life)}.{attempt}"
-        body.link = self.links.start_child_nowait(ChildSpec(name, self._hold, body, attempt, restart=Restart.TEMPORARY))
 
     def forget(self, body: "Body") -> None:
         """Let go of a body that has ended."""

@@ -198,6 +198,17 @@ class EnvironmentClosed(EnvironmentsError):
         self.environment_id, self.generation, self.reason = environment_id, generation, reason
 
 
+class WillNotStop(EnvironmentsError):
+    """An environment was closed, but its task goes on; nothing can end a task that shields itself."""
+
+    def __init__(self, environment_id: str, generation: int, waited_s: float) -> None:
+        super().__init__(
+            f"environment `{environment_id}` generation {generation} is closed, but its task still runs {waited_s:g} s "
+            "later: its provider or its connector shields itself from cancellation, or never awaits"
+        )
+        self.environment_id, self.generation, self.waited_s = environment_id, generation, waited_s
+
+
 class NotSupported(EnvironmentsError):
     """This environment cannot do what was asked, now or ever; what is missing is named."""
 

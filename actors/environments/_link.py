@@ -1,12 +1,13 @@
-"""One attempt to connect, and the link it leads to: a task of its own, so that no waiter's cancellation touches it.
+"""One attempt to connect, and the link it leads to, in the task of the environment's actor: no waiter touches it.
 
 It asks the provider, more than once if the failure allows it, hands the answer to the connector, and tells the life
-what becomes of it. Whatever way it ends, it has told an end.
+what becomes of it. Whatever way it ends, it has told an end. The actor has nothing else to do meanwhile: the next
+attempt begins when this one is over, and the end of the environment stops it from outside.
 """
 
+import contextlib
 import math
 from functools import partial
-from typing import Any
 
 import trio
 
@@ -26,33 +27,51 @@ from actors.environments._printable import printable
 from actors.environments._provider import Answer, ConnectBundle, ConnectProvider, PlainEndpoint
 from actors.environments._retry import is_retryable
 from actors.environments._seams import Client, Connector, HarnessIdentity, LinkRequest
-from supervision import ChildStatus
+
+_STOPPED = "the attempt was stopped"
+_LET_GO = "the connector let the link go"
 
 
-async def hold_link(body: Body, attempt: int, *, task_status: ChildStatus[Any]) -> None:
+async def hold_link(body: Body, attempt: int) -> None:
     """Connect and hold the link, reporting to the body.
 
     Cancelled:
         The attempt has failed, or the link has ended; the life knows.
     """
-    task_status.started()
-    link = _Link(body, attempt)
+    if body.life.is_closed:
+        return  # It ended before its actor came to this.
+    body.backstage.counters.attempts += 1
+    body.link = link = Link(body, attempt)
     try:
-        await link.run()
-        link.over(ConnectFailed("the connector let the link go", retryable=True))
+        with link.scope:
+            await link.run()
+        link.over(link.cut_off() if link.scope.cancelled_caught else ConnectFailed(_LET_GO, retryable=True))
     except Exception as error:  # Not lost: it becomes the cause of every waiter's own ConnectFailed.
         link.over(error)
     finally:
-        link.over(ConnectFailed("the attempt was stopped", retryable=True))
+        link.over(ConnectFailed(_STOPPED, retryable=True))
+        body.link = None
 
 
-class _Link:
+class Link:
     """One attempt as its connector sees it."""
 
     def __init__(self, body: Body, attempt: int) -> None:
         self._body, self._attempt = body, attempt
-        self._is_open = self._is_over = False
-        self._opening = trio.CancelScope()
+        self._is_open = self._is_over = self._is_stopped = False
+        # Bounds the opening, which begins with the provider's answer, and stops everything.
+        self.scope = trio.CancelScope()
+
+    def stop(self) -> None:
+        """Let it end now."""
+        self._is_stopped = True
+        self.scope.cancel()
+
+    def cut_off(self) -> ConnectFailed:
+        """Why it was cancelled from here."""
+        within_s = self._body.backstage.rules.connect_s
+        said = _STOPPED if self._is_stopped else f"no link was open {within_s:g} s after the provider's answer"
+        return ConnectFailed(said, retryable=True)
 
     async def run(self) -> None:
         """Ask, connect, and stay until the link is gone."""
@@ -70,10 +89,8 @@ class _Link:
             renew=None if provider is None else partial(_ask_once, provider, identity, rules.provider_call_s),
         )
         connector = self._local_connector() if answer is None else self._connector_for(answer)
-        with trio.CancelScope(deadline=trio.current_time() + rules.connect_s) as self._opening:
-            await connector.hold(request, self)
-        if self._opening.cancelled_caught:
-            raise ConnectFailed(f"no link was open {rules.connect_s:g} s after the provider's answer", retryable=True)
+        self.scope.deadline = trio.current_time() + rules.connect_s
+        await connector.hold(request, self)
 
     def opened(self, client: Client, /) -> None:
         """The link can be used; without anybody who wants it, unwind the connector."""
@@ -81,7 +98,7 @@ class _Link:
         if not body.hear(lambda now_s: AttemptSucceeded(self._attempt, now_s), client):
             raise EnvironmentClosed(body.life.environment_id, body.life.generation, "it was closed while connecting")
         self._is_open = True
-        self._opening.deadline = math.inf
+        self.scope.deadline = math.inf
 
     def interrupted(self, reason: str, /) -> None:
         """The transport is gone, the session may come back."""
@@ -97,12 +114,13 @@ class _Link:
             return
         self._is_over = True
         attempt, hear = self._attempt, self._body.hear
-        if self._is_open:
-            hear(lambda now_s: LinkEnded(attempt, said_by(error), now_s))
-        elif is_retryable(error):
-            hear(lambda now_s: AttemptFailed(attempt, error, now_s))
-        else:
-            hear(lambda now_s: AttemptRefused(attempt, error, now_s))
+        with contextlib.suppress(EnvironmentClosed):  # Its actor is being killed: then this has closed it.
+            if self._is_open:
+                hear(lambda now_s: LinkEnded(attempt, said_by(error), now_s))
+            elif is_retryable(error):
+                hear(lambda now_s: AttemptFailed(attempt, error, now_s))
+            else:
+                hear(lambda now_s: AttemptRefused(attempt, error, now_s))
 
     def _identity(self) -> HarnessIdentity | None:
         body = self._body

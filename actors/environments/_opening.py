@@ -15,7 +15,6 @@ from actors.environments._environment import Environment, body_of
 from actors.environments._harness_connector import HarnessConnector
 from actors.environments._ids import LOCAL_ENVIRONMENT_ID
 from actors.environments._lifecycle import Kind
-from actors.environments._link import hold_link
 from actors.environments._local_connector import LocalConnector
 from actors.environments._manager import EnvironmentManager
 from actors.environments._retry import AttemptRules
@@ -65,13 +64,11 @@ async def open_manager(
     try:
         backstage = Backstage(
             actors=await tree.start_pool("actors"),
-            links=await tree.start_pool("links"),
-            hold=hold_link,
             connectors=connectors,
             rules=rules,
             token=trio.lowlevel.current_trio_token(),
         )
-        # Started last, so stopped first: it closes what the pools could not go on with.
+        # Started last, so stopped first: it closes what the pool could not go on with.
         await tree.start_child(ChildSpec("deadlines", keep_deadlines, backstage))
         manager = _manager_of(backstage, snapshot, max_environments)
         try:
