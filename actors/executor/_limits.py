@@ -42,6 +42,8 @@ class Limits:
     """Bytes queued for a process's input; a write above it is answered once there is room."""
     stdin_waiting_max: int = attrs.field(default=256, validator=_positive)
     """Writes of one process that wait for room; further ones are refused."""
+    stdin_waiting_bytes_max: int = attrs.field(default=16 * 1024 * 1024, validator=_positive)
+    """Bytes of such writes; further ones are refused while others wait."""
     write_ids_max: int = attrs.field(default=4096, validator=_positive)
     """How many write ids of a process are remembered; the oldest is forgotten first."""
     message_bytes_max: int = attrs.field(default=64 * 1024 * 1024, validator=_positive)

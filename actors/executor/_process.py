@@ -136,6 +136,7 @@ class HostedProcess:
             self.stdin = StdinQueue(
                 bytes_max=limits.stdin_bytes_max,
                 waiting_max=limits.stdin_waiting_max,
+                waiting_bytes_max=limits.stdin_waiting_bytes_max,
                 write_ids_max=limits.write_ids_max,
                 end_byte=b"\x04" if spec.terminal else None,
             )

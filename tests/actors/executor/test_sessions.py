@@ -12,6 +12,7 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from actors.executor import Executor, ExecutorEvent, Limits, SessionEnded, open_executor
+from actors.executor._outbox import Outbox
 from actors.executor.testing import MemoryLauncher, MemoryProcess, Program, memory_channel_pair, open_memory_launcher
 from actors.protocol import ProcessLog
 from tests.actors.executor.client import Client, Refused, memory_client
@@ -255,6 +256,38 @@ async def test_a_process_that_does_not_read_bounds_what_is_accepted_and_the_rest
 
         assert first == {"status": "accepted"}
         assert [answer["error"]["message"] for answer in answers] == ["failed to write to process stdin"] * 2
+
+
+async def test_writes_that_wait_are_bounded_in_bytes_but_one_may_always_wait() -> None:
+    limits = Limits(stdin_bytes_max=1000, stdin_waiting_bytes_max=2000)
+    async with one_client(limits) as client:
+        await client.start("p", "sleeper", pipeStdin=True)
+        chunk = base64.b64encode(bytes(100_000)).decode()
+        await client.call("process/write", processId="p", chunk=chunk, writeId="1")
+        large = await client.ask("process/write", {"processId": "p", "chunk": chunk, "writeId": "2"})
+        with pytest.raises(Refused, match="stdin is full"):
+            await client.call("process/write", processId="p", chunk="AAAA", writeId="3")
+        await client.call("process/terminate", processId="p")
+
+        assert (await client.answer(large))["error"]["message"] == "failed to write to process stdin"
+
+
+async def test_reads_answered_by_the_same_output_wait_for_room_among_the_answers() -> None:
+    limits = Limits(outbox_bytes=100_000)
+    async with memory_executor(limits=limits) as (executor, _), memory_client(executor, buffered=1) as client:
+        await client.start("p", "echo", pipeStdin=True)
+        reads = [await client.ask("process/read", {"processId": "p", "waitMs": 60_000}) for _ in range(100)]
+        await wait_all_tasks_blocked()
+        client.hold = trio.Event()
+        chunk = base64.b64encode(bytes(30_000)).decode()
+        await client.ask("process/write", {"processId": "p", "chunk": chunk, "writeId": "1"})
+        await wait_all_tasks_blocked()
+        (outbox,) = (thing for thing in gc.get_objects() if isinstance(thing, Outbox) and len(thing.answers))
+        client.hold.set()
+        answers = [await client.answer(request) for request in reads]
+
+        assert all(answer["result"]["chunks"] for answer in answers)
+        assert outbox.statistics().queued_bytes_peak < 3 * limits.outbox_bytes
 
 
 async def test_a_session_is_resumed_with_its_processes_and_what_they_wrote_meanwhile(
