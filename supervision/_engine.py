@@ -7,7 +7,6 @@ like any other, and the plan answers it with an ordered stop that has a bound.
 # pyright: reportPrivateUsage=false
 # A handle's private half belongs to its package; users see only its public one.
 
-import math
 import random
 from collections import deque
 from collections.abc import Callable
@@ -102,8 +101,7 @@ class Engine:
             self._spawn(child, status)
         else:
             child._context.run(self._spawn, child, status)
-        if order.wake_at_s != math.inf:
-            self.timers.set(entry, order.wake_at_s)
+        self.timers.set_start(entry, order.wake_at_s)
 
     def _spawn(self, child: Child, status: ChildStatus[Any]) -> None:
         assert self._nursery is not None, "orders come only while the supervisor is open"
