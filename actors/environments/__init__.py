@@ -80,12 +80,17 @@ from actors.environments._watch import Watch as Watch
 from actors.environments._why import Reason as Reason
 from actors.environments._why import Why as Why
 
-__all__ = [  # noqa: RUF022  # Plain order, as tests/test_doors.py asks.
+__all__ = [
+    "CONNECTION_TRANSITIONS",
+    "GATE_TRANSITIONS",
+    "LOCAL_ENVIRONMENT_ID",
+    "MAX_ENVIRONMENT_ID_BYTES",
+    "MAX_SELECTED_CAPABILITY_ROOTS",
+    "REMOTE_ENVIRONMENT_ID",
     "AlreadyFailed",
     "AlreadyReady",
     "Answer",
     "AttemptRules",
-    "CONNECTION_TRANSITIONS",
     "Change",
     "Client",
     "CompletionRefused",
@@ -111,7 +116,6 @@ __all__ = [  # noqa: RUF022  # Plain order, as tests/test_doors.py asks.
     "EventsMissed",
     "FixedEndpoint",
     "FromThread",
-    "GATE_TRANSITIONS",
     "Gate",
     "GateMoved",
     "HarnessConnector",
@@ -120,12 +124,9 @@ __all__ = [  # noqa: RUF022  # Plain order, as tests/test_doors.py asks.
     "InvalidEnvironmentId",
     "InvalidReadyInfo",
     "Kind",
-    "LOCAL_ENVIRONMENT_ID",
     "LinkReport",
     "LinkRequest",
     "LocalConnector",
-    "MAX_ENVIRONMENT_ID_BYTES",
-    "MAX_SELECTED_CAPABILITY_ROOTS",
     "ManagerClosed",
     "ManagerStatistics",
     "NoiseSettings",
@@ -137,7 +138,6 @@ __all__ = [  # noqa: RUF022  # Plain order, as tests/test_doors.py asks.
     "ProcessStarter",
     "ProtocolError",
     "ProvisioningConflict",
-    "REMOTE_ENVIRONMENT_ID",
     "ReadyInfo",
     "ReadyInfoReplaced",
     "Reason",

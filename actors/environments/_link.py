@@ -8,6 +8,7 @@ attempt begins when this one is over, and the end of the environment stops it fr
 import contextlib
 import math
 from functools import partial
+from typing import NoReturn
 
 import trio
 
@@ -25,11 +26,10 @@ from actors.environments._errors import ConnectFailed, EnvironmentClosed, Protoc
 from actors.environments._outcomes import said_by
 from actors.environments._printable import printable
 from actors.environments._provider import Answer, ConnectBundle, ConnectProvider, PlainEndpoint
-from actors.environments._retry import is_retryable
+from actors.environments._retry import AttemptRules, is_retryable
 from actors.environments._seams import Client, Connector, HarnessIdentity, LinkRequest
 
 _STOPPED = "the attempt was stopped"
-_LET_GO = "the connector let the link go"
 
 
 async def hold_link(body: Body, attempt: int) -> None:
@@ -43,9 +43,7 @@ async def hold_link(body: Body, attempt: int) -> None:
     body.backstage.counters.attempts += 1
     body.link = link = Link(body, attempt)
     try:
-        with link.scope:
-            await link.run()
-        link.over(link.cut_off() if link.scope.cancelled_caught else ConnectFailed(_LET_GO, retryable=True))
+        await link.run()
     except Exception as error:  # Not lost: it becomes the cause of every waiter's own ConnectFailed.
         link.over(error)
     finally:
@@ -58,39 +56,59 @@ class Link:
 
     def __init__(self, body: Body, attempt: int) -> None:
         self._body, self._attempt = body, attempt
-        self._is_open = self._is_over = self._is_stopped = False
-        # Bounds the opening, which begins with the provider's answer, and stops everything.
-        self.scope = trio.CancelScope()
+        self._is_answered = self._is_open = self._is_over = self._is_stopped = False
+        # One for each try, since what it bounds comes one after the other: the provider's answer, then the opening.
+        self._scope = trio.CancelScope()
 
     def stop(self) -> None:
         """Let it end now."""
         self._is_stopped = True
-        self.scope.cancel()
+        self._scope.cancel()
 
-    def cut_off(self) -> ConnectFailed:
-        """Why it was cancelled from here."""
-        within_s = self._body.backstage.rules.connect_s
-        said = _STOPPED if self._is_stopped else f"no link was open {within_s:g} s after the provider's answer"
+    async def run(self) -> NoReturn:
+        """Ask, connect, and stay until the link is gone; ask again while that makes sense.
+
+        Raises:
+            Exception: Why there is no link, or why there is none any more.
+        """
+        body, life, rules = self._body, self._body.life, self._body.backstage.rules
+        began_s, key = trio.current_time(), f"{life.environment_id}/{life.generation}/{self._attempt}"
+        body.tries, pause_s = 0, 0.0
+        while True:
+            try:
+                await self._try_once(pause_s)
+            except ActorsError as error:
+                if self._is_answered or self._is_stopped or not is_retryable(error):
+                    raise
+                next_s = rules.pause_s(body.tries, trio.current_time() - began_s, key)
+                if next_s is None:
+                    raise
+                pause_s = next_s
+
+    async def _try_once(self, pause_s: float) -> NoReturn:
+        rules = self._body.backstage.rules
+        self._scope = trio.CancelScope(deadline=trio.current_time() + pause_s + rules.provider_call_s)
+        with self._scope:
+            if pause_s:
+                await trio.sleep(pause_s)
+            self._body.tries += 1
+            request = await self._ask()
+            self._is_answered = True
+            connector = self._connector_for(request.answer)
+            self._scope.deadline = trio.current_time() + rules.connect_s
+            await connector.hold(request, self)
+            raise ConnectFailed("the connector let the link go", retryable=True)
+        raise self._cut_off()
+
+    def _cut_off(self) -> ConnectFailed:
+        rules = self._body.backstage.rules
+        if self._is_stopped:
+            said = _STOPPED
+        elif self._is_answered:
+            said = f"no link was open {rules.connect_s:g} s after the provider's answer"
+        else:
+            said = _no_answer_within(rules.provider_call_s)
         return ConnectFailed(said, retryable=True)
-
-    async def run(self) -> None:
-        """Ask, connect, and stay until the link is gone."""
-        body, rules = self._body, self._body.backstage.rules
-        provider = body.provider
-        identity = None if provider is None else self._identity()
-        # This machine has no provider: nobody needs to be asked how to reach it.
-        answer = None if provider is None else await self._ask(provider, identity)
-        request = LinkRequest(
-            environment_id=body.life.environment_id,
-            generation=body.life.generation,
-            attempt=self._attempt,
-            answer=answer,
-            identity=identity,
-            renew=None if provider is None else partial(_ask_once, provider, identity, rules.provider_call_s),
-        )
-        connector = self._local_connector() if answer is None else self._connector_for(answer)
-        self.scope.deadline = trio.current_time() + rules.connect_s
-        await connector.hold(request, self)
 
     def opened(self, client: Client, /) -> None:
         """The link can be used; without anybody who wants it, unwind the connector."""
@@ -98,7 +116,7 @@ class Link:
         if not body.hear(lambda now_s: AttemptSucceeded(self._attempt, now_s), client):
             raise EnvironmentClosed(body.life.environment_id, body.life.generation, "it was closed while connecting")
         self._is_open = True
-        self.scope.deadline = math.inf
+        self._scope.deadline = math.inf
 
     def interrupted(self, reason: str, /) -> None:
         """The transport is gone, the session may come back."""
@@ -132,29 +150,27 @@ class Link:
                 raise ProtocolError(f"failed to generate Noise harness identity: {said_by(error)}") from error
         return body.identity
 
-    async def _ask(self, provider: ConnectProvider, identity: HarnessIdentity | None) -> Answer:
-        body, life, rules = self._body, self._body.life, self._body.backstage.rules
-        began_s, key = trio.current_time(), f"{life.environment_id}/{life.generation}/{self._attempt}"
-        body.tries = 0
-        while True:
-            body.tries += 1
-            try:
-                return await _ask_once(provider, identity, rules.provider_call_s)
-            except ActorsError as error:
-                pause_s = rules.pause_s(body.tries, trio.current_time() - began_s, key)
-                if pause_s is None or not is_retryable(error):
-                    raise
-            await trio.sleep(pause_s)
+    async def _ask(self) -> LinkRequest:
+        body, life = self._body, self._body.life
+        provider = body.provider
+        identity = None if provider is None else self._identity()
+        return LinkRequest(
+            environment_id=life.environment_id,
+            generation=life.generation,
+            attempt=self._attempt,
+            # This machine has no provider: nobody needs to be asked how to reach it.
+            answer=None if provider is None else await _answer_of(provider, identity),
+            identity=identity,
+            renew=None if provider is None else partial(_renew, provider, identity, body.backstage.rules),
+        )
 
-    def _local_connector(self) -> Connector:
-        connector = self._body.backstage.connectors.local
-        if connector is None or self._body.life.is_closed:
-            raise ConnectFailed("it was closed before the attempt began")
-        return connector
-
-    def _connector_for(self, answer: Answer) -> Connector:
+    def _connector_for(self, answer: Answer | None) -> Connector:
         connectors, body = self._body.backstage.connectors, self._body
         match answer:
+            case None:
+                if connectors.local is None or body.life.is_closed:
+                    raise ConnectFailed("it was closed before the attempt began")
+                return connectors.local
             case PlainEndpoint():
                 return connectors.plain
             case ConnectBundle(environment_id=environment_id):
@@ -167,14 +183,19 @@ class Link:
                 return connectors.noise
 
 
-async def _ask_once(provider: ConnectProvider, identity: HarnessIdentity | None, within_s: float) -> Answer:
-    with trio.move_on_after(within_s):
-        return _checked(await provider.connect_bundle(None if identity is None else identity.public_key))
-    raise ConnectFailed(f"the provider did not answer within {within_s:g} s", retryable=True)
+async def _renew(provider: ConnectProvider, identity: HarnessIdentity | None, rules: AttemptRules) -> Answer:
+    with trio.move_on_after(rules.provider_call_s):
+        return await _answer_of(provider, identity)
+    raise ConnectFailed(_no_answer_within(rules.provider_call_s), retryable=True)
 
 
-def _checked(answer: object) -> Answer:
+async def _answer_of(provider: ConnectProvider, identity: HarnessIdentity | None) -> Answer:
+    answer: object = await provider.connect_bundle(None if identity is None else identity.public_key)
     if isinstance(answer, PlainEndpoint | ConnectBundle):
         return answer
     kind = type(answer).__name__
     raise ProtocolError(f"provider answered with {kind}, expected a ConnectBundle or a PlainEndpoint")
+
+
+def _no_answer_within(within_s: float) -> str:
+    return f"the provider did not answer within {within_s:g} s"

@@ -31,6 +31,7 @@ from actors.environments import (
     StatusDisconnected,
     TooManyEnvironments,
     UnknownEnvironment,
+    WillNotStop,
 )
 from actors.environments.testing import FailingProvider, open_manager_in_memory
 from tests.actors.environments.waiting import found, info
@@ -58,6 +59,7 @@ ERRORS: list[Exception] = [
     StaleGeneration("e", 1, 2),
     TooManyEnvironments("e", 1),
     UnknownEnvironment("e"),
+    WillNotStop("e", 1, 10.0),
 ]
 
 

@@ -19,6 +19,7 @@ from actors.environments import (
     Snapshot,
     StatusDisconnected,
     UnknownEnvironment,
+    WillNotStop,
 )
 from actors.environments.testing import (
     ENDPOINT,
@@ -169,6 +170,66 @@ async def test_a_provider_that_waits_for_its_own_environment_is_cut_off(nursery,
         error = await (await start_wait(nursery, manager.upsert("tools", provider))).error()
 
         assert str(error).endswith("the provider did not answer within 6 s")
+
+
+async def test_what_shields_itself_for_ever_is_named_after_a_while_and_does_not_hold_the_caller(autojump_clock) -> None:
+    async def hide() -> None:
+        with trio.CancelScope(shield=True):
+            await trio.sleep(1000)
+
+    async with open_manager_in_memory() as manager:
+        environment = manager.upsert("tools", Calling(hide))
+        await trio.testing.wait_all_tasks_blocked()
+        begun_s = trio.current_time()
+        with pytest.raises(WillNotStop, match="environment `tools` generation 1 is closed, but its task still runs"):
+            await environment.aclose()
+
+        assert trio.current_time() == begun_s + 10
+        with pytest.raises(EnvironmentClosed):
+            await environment.wait_until_ready()
+
+
+async def test_a_provider_is_not_asked_again_after_the_end_even_if_it_fails_retryably_in_that_very_step(
+    autojump_clock,
+) -> None:
+    calls: list[Environment] = []
+
+    async with open_manager_in_memory() as manager:
+
+        async def close_and_fail() -> None:
+            calls.append(found(manager, "tools"))
+            with trio.CancelScope() as scope:
+                scope.cancel()
+                await calls[0].aclose()
+            raise ConnectFailed("again, please", retryable=True)
+
+        environment = manager.upsert("tools", Calling(close_and_fail))
+        with pytest.raises(EnvironmentClosed):
+            await environment.wait_until_ready()
+        await trio.sleep(60)
+
+    assert len(calls) == 1
+
+
+async def test_closing_ends_the_pause_before_the_next_try_at_once(autojump_clock) -> None:
+    async with open_manager_in_memory() as manager:
+        provider = ScriptedProvider(ConnectFailed("503", retryable=True))
+        environment = manager.upsert("tools", provider)
+        await trio.testing.wait_all_tasks_blocked()
+        begun_s = trio.current_time()
+        await environment.aclose()
+
+        assert trio.current_time() == begun_s
+        assert provider.calls == 1
+
+
+async def test_an_environment_closed_in_the_breath_of_its_birth_never_asks_its_provider(autojump_clock) -> None:
+    async with open_manager_in_memory() as manager:
+        provider = ScriptedProvider()
+        await manager.upsert("tools", provider).aclose()
+
+        assert provider.calls == 0
+        assert manager.statistics().attempts == 0
 
 
 async def test_p18_long_ids_that_agree_for_long_have_names_of_their_own_in_the_tree(autojump_clock) -> None:
