@@ -60,10 +60,12 @@ from actors.harness._websocket import WebSocketChannel as WebSocketChannel
 from actors.harness._websocket import WebSocketDialer as WebSocketDialer
 from actors.harness._wording import shown_url as shown_url
 
-__all__ = [  # noqa: RUF022 (plain order, as tests/test_doors.py asks)
+__all__ = [
+    "CLIENT_NAME",
+    "LIMITS",
+    "RECOVERY",
     "AnswerLost",
     "AnswerUnreadable",
-    "CLIENT_NAME",
     "CallNotSent",
     "CallTimedOut",
     "ChannelClosed",
@@ -81,7 +83,6 @@ __all__ = [  # noqa: RUF022 (plain order, as tests/test_doors.py asks)
     "HarnessLimits",
     "InitializeTimedOut",
     "InvalidArgument",
-    "LIMITS",
     "LinkStatistics",
     "MayHaveRun",
     "MessageChannel",
@@ -98,7 +99,6 @@ __all__ = [  # noqa: RUF022 (plain order, as tests/test_doors.py asks)
     "ProcessStdin",
     "Processes",
     "ProtocolBroken",
-    "RECOVERY",
     "ReaderBusy",
     "RecoveryFailed",
     "RecoveryPolicy",
