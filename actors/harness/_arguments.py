@@ -4,11 +4,10 @@ Values may be secrets: an error tells their names and types.
 """
 
 from collections.abc import Mapping, Sequence
-from pathlib import PurePath
 from typing import Any, cast
 
 from actors.harness._errors import InvalidArgument
-from actors.protocol import MalformedMessage, Notification, PathUriRefused, encode_message, uri_from_path
+from actors.protocol import MalformedMessage, Notification, encode_message
 
 
 def checked_argv(argv: Sequence[str]) -> tuple[str, ...]:
@@ -34,20 +33,6 @@ def checked_env(env: Mapping[str, str] | None) -> dict[str, str]:
         if "=" in name or not name:
             raise InvalidArgument("env", f"{name!r} is no name of a variable")
     return dict(env)
-
-
-def checked_cwd(cwd: str | PurePath, *, field: str = "cwd") -> str:
-    """Give a folder as it travels."""
-    if not isinstance(cast("object", cwd), str | PurePath):
-        raise InvalidArgument(field, f"must be text or a path, not {_kind(cwd)}")
-    text = str(cwd)
-    if text.startswith("file:"):
-        check_text(field, text)
-        return text
-    try:
-        return uri_from_path(text)
-    except PathUriRefused as fault:
-        raise InvalidArgument(field, fault.rule) from None
 
 
 def check_text(field: str, value: object) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import trio
 
-from actors.harness._arguments import check_json, check_kind, check_text, checked_argv, checked_cwd, checked_env
+from actors.harness._arguments import check_json, check_kind, check_text, checked_argv, checked_env
 from actors.harness._core import Core
 from actors.harness._errors import (
     AnswerLost,
@@ -25,10 +25,12 @@ from actors.protocol import (
     PROCESS_START,
     EnvironmentPolicy,
     InvalidParams,
+    PathUriRefused,
     ReadParams,
     StartParams,
     decode_value,
     encode_value,
+    uri_from_path,
 )
 
 
@@ -205,4 +207,11 @@ def _check_options(
 def _cwd_uri(cwd: str | PurePath | None, core: Core) -> str:
     if cwd is None:
         return (core.info.cwd if core.info else None) or "file:///"
-    return checked_cwd(cwd)
+    text = str(cwd) if isinstance(cwd, PurePath) else cwd
+    check_text("cwd", text)
+    if text.startswith("file:"):
+        return text
+    try:
+        return uri_from_path(text)
+    except PathUriRefused as fault:
+        raise InvalidArgument("cwd", fault.rule) from None
