@@ -8,7 +8,16 @@ import attrs
 import pytest
 import trio
 
-from actors.harness import Client, HarnessLimits, InvalidArgument, Process, RecoveryPolicy, open_client, shown_url
+from actors.harness import (
+    Client,
+    HarnessLimits,
+    InvalidArgument,
+    Process,
+    RecoveryPolicy,
+    WebSocketDialer,
+    open_client,
+    shown_url,
+)
 from actors.harness.testing import MemoryNetwork
 from actors.protocol import EnvironmentInherit, EnvironmentPolicy
 from tests.actors.harness.world import URL, open_world
@@ -171,6 +180,37 @@ def test_numbers_of_another_kind(kind: Callable[..., object], options: dict[str,
         kind(**options)
 
     assert refusal.value.field == next(iter(options))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"connect_timeout_s": -1},
+        {"connect_timeout_s": "10"},
+        {"close_timeout_s": math.nan},
+        {"message_bytes_max": 0},
+        {"bearer_token": 5},
+        {"bearer_token": ""},
+        {"bearer_token": "line\r\nX-Evil: cret"},
+        {"bearer_token": "é"},
+        {"ssl_context": 5},
+    ],
+)
+def test_a_dialer_of_another_kind(options: dict[str, Any]) -> None:
+    with pytest.raises(InvalidArgument) as refusal:
+        WebSocketDialer(**options)
+
+    assert refusal.value.field == next(iter(options))
+    assert "cret" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("url", ["ws://user:se/cret@h:1", "ws://[cret", "ws://h:99999", "ws://h:cret", "http://h", ""])
+async def test_an_address_of_another_shape_is_refused_without_quoting_it(url: str) -> None:
+    with pytest.raises(InvalidArgument, match="must be ws://host:port") as refusal:
+        async with open_client(url):
+            pass
+
+    assert "cret" not in str(refusal.value)
 
 
 @pytest.mark.parametrize(
