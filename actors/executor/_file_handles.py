@@ -93,18 +93,23 @@ class FileHandle:
             raise os_error(errno.EINVAL)
         write_all(self._file, chunk, offset)
 
-    def close(self, *, discard: bool) -> None:
-        """Let go of it; what was written becomes the file, unless it is discarded. Twice is quiet."""
+    def close(self, *, discard: bool) -> bool:
+        """Let go of it; what was written becomes the file, unless it is discarded. Twice is quiet.
+
+        Returns:
+            Whether it became the file.
+        """
         reading, self._reading = self._reading, None
         if reading is not None:
             os.close(reading)
         replacement, self._replacement = self._replacement, None
         if replacement is None:
-            return
+            return False
         if discard:
             replacement.discard()
         else:
             replacement.commit()
+        return not discard
 
 
 class FileHandles:

@@ -43,6 +43,7 @@ from actors.protocol import (
     FS_WRITE_FILE,
     CanonicalizeParams,
     CloseParams,
+    CloseResult,
     CopyParams,
     CreateDirectoryParams,
     Empty,
@@ -240,16 +241,16 @@ class FileRequests:
         """Close an open file."""
         handle = self._handles.unname(params.handle_id)
         if handle is None:
-            return Empty()
+            return CloseResult()
 
-        async def work() -> Empty:
+        async def work() -> CloseResult:
             try:
-                await self._carry_out("", partial(handle.close, discard=params.discard))
+                replaced = await self._carry_out("", partial(handle.close, discard=params.discard))
             except RequestRefused:  # It is closed, though not to the good.
                 self._handles.forget(handle)
                 raise
             self._handles.forget(handle)
-            return Empty()
+            return CloseResult(replaced=replaced)
 
         return self._in_turn(handle, call, work)
 

@@ -75,7 +75,7 @@ class ClientStatistics:
     read_pauses: int
     """How often the connection was not read because nobody took its output."""
     cleanups_failed: int
-    """Processes whose executor could not be told that nobody wants them."""
+    """Processes and open files whose executor could not be told that nobody wants them."""
 
 
 class Core:
@@ -259,13 +259,16 @@ class Core:
 
     def terminate_soon(self, process_id: str) -> None:
         """Tell the executor, from a task of the client's own, that nobody wants a process any more."""
-        if self.nursery is not None:
-            self.nursery.start_soon(self._terminate, process_id)
+        self.call_soon(PROCESS_TERMINATE, TerminateParams(process_id=process_id), identity=process_id)
 
-    async def _terminate(self, process_id: str) -> None:
-        params = TerminateParams(process_id=process_id)
+    def call_soon(self, method: Method[P, R], params: P, *, identity: str) -> None:
+        """Tell the executor, from a task of the client's own, that something is no longer wanted."""
+        if self.nursery is not None:
+            self.nursery.start_soon(self._clean_up, method, params, identity)
+
+    async def _clean_up(self, method: Method[Any, Any], params: Any, identity: str) -> None:
         try:
-            await self.call(PROCESS_TERMINATE, params, identity=process_id, cleanup=True, repeat=True)
+            await self.call(method, params, identity=identity, cleanup=True, repeat=True)
         except Failed:
             pass  # It answered: there is nothing left to tell.
         except HarnessError:

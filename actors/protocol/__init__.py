@@ -61,6 +61,8 @@ from actors.protocol._file_failures import copy_into_itself as copy_into_itself
 from actors.protocol._file_failures import copy_needs_recursive as copy_needs_recursive
 from actors.protocol._file_failures import copy_special as copy_special
 from actors.protocol._file_failures import file_answer_too_large as file_answer_too_large
+from actors.protocol._file_failures import file_failure_kind as file_failure_kind
+from actors.protocol._file_failures import file_handle_is_unknown as file_handle_is_unknown
 from actors.protocol._file_failures import file_os_failure as file_os_failure
 from actors.protocol._file_failures import file_too_large as file_too_large
 from actors.protocol._file_failures import handle_exists as handle_exists
@@ -97,6 +99,7 @@ from actors.protocol._file_messages import WalkParams as WalkParams
 from actors.protocol._file_messages import WalkResult as WalkResult
 from actors.protocol._file_messages import WriteFileParams as WriteFileParams
 from actors.protocol._file_stream_messages import CloseParams as CloseParams
+from actors.protocol._file_stream_messages import CloseResult as CloseResult
 from actors.protocol._file_stream_messages import MissingChanged as MissingChanged
 from actors.protocol._file_stream_messages import OpenMode as OpenMode
 from actors.protocol._file_stream_messages import OpenParams as OpenParams
@@ -188,6 +191,7 @@ __all__ = [  # noqa: RUF022 (plain order, as tests/test_doors.py asks)
     "Capabilities",
     "CappedText",
     "CloseParams",
+    "CloseResult",
     "CopyParams",
     "CreateDirectoryParams",
     "DirectoryEntry",
@@ -327,6 +331,8 @@ __all__ = [  # noqa: RUF022 (plain order, as tests/test_doors.py asks)
     "encode_message",
     "encode_value",
     "file_answer_too_large",
+    "file_failure_kind",
+    "file_handle_is_unknown",
     "file_os_failure",
     "file_too_large",
     "handle_exists",

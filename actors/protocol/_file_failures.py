@@ -5,8 +5,9 @@ System errors are told in the words of the other implementation, whose C library
 
 import enum
 import errno
+import re
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, cast
 
 from actors.protocol._envelope import Failure
 from actors.protocol._failures import ErrorCode, internal, invalid_request, os_failure_text
@@ -57,6 +58,32 @@ _KINDS: Final[Mapping[int, FileFailureKind]] = {
     errno.EROFS: FileFailureKind.PERMISSION_DENIED,
     errno.ELOOP: FileFailureKind.LINK_LOOP,
 }
+
+
+_OS_NUMBER: Final = re.compile(r"\(os error (\d+)\)$")
+
+
+def file_failure_kind(code: int, message: str, data: object) -> FileFailureKind:
+    """Say what kind of failure was answered: by its data, or by the text of an executor that gives none."""
+    named = cast("dict[str, object]", data).get("kind") if isinstance(data, dict) else None
+    for kind in FileFailureKind:
+        if kind.value == named:
+            return kind
+    number = _OS_NUMBER.search(message)
+    if number is not None:
+        return _KINDS.get(int(number[1]), FileFailureKind.OTHER)
+    if code == ErrorCode.NOT_FOUND:
+        return FileFailureKind.NOT_FOUND
+    if message.endswith(" is not a file"):
+        return FileFailureKind.NOT_FILE
+    if message == path_holds_link("").message:
+        return FileFailureKind.LINK_LOOP
+    return FileFailureKind.TOO_LARGE if message.startswith("file is too large") else FileFailureKind.OTHER
+
+
+def file_handle_is_unknown(message: str) -> bool:
+    """Whether an answer says that an open file is not there, or no longer."""
+    return message.startswith("unknown file handle ")
 
 
 def _data(kind: FileFailureKind, path: str) -> dict[str, str]:

@@ -82,6 +82,14 @@ class CloseParams:
 
 
 @attrs.frozen(kw_only=True)
+class CloseResult:
+    """An open file is closed, or was never open."""
+
+    replaced: bool = attrs.field(default=False, metadata=LEFT_OUT)
+    """Ours: what was written has taken its place."""
+
+
+@attrs.frozen(kw_only=True)
 class WatchMissingParams:
     """Wait for a file that is not there yet."""
 

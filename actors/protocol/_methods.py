@@ -35,6 +35,7 @@ from actors.protocol._file_messages import (
 )
 from actors.protocol._file_stream_messages import (
     CloseParams,
+    CloseResult,
     MissingChanged,
     OpenParams,
     OpenResult,
@@ -153,7 +154,7 @@ FS_COPY: Final = Method("fs/copy", Family.FILESYSTEM, CopyParams, Empty)
 FS_OPEN: Final = Method("fs/open", Family.FILESYSTEM, OpenParams, OpenResult)
 FS_READ_BLOCK: Final = Method("fs/readBlock", Family.FILESYSTEM, ReadBlockParams, ReadBlockResult)
 FS_WRITE_BLOCK: Final = Method("fs/writeBlock", Family.FILESYSTEM, WriteBlockParams, Empty)
-FS_CLOSE: Final = Method("fs/close", Family.FILESYSTEM, CloseParams, Empty)
+FS_CLOSE: Final = Method("fs/close", Family.FILESYSTEM, CloseParams, CloseResult)
 FS_WATCH_MISSING: Final = Method("fs/watchMissing", Family.FILESYSTEM, WatchMissingParams, WatchMissingResult)
 
 INITIALIZED: Final = News("initialized", Empty)

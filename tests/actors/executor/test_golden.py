@@ -249,7 +249,7 @@ class Replay:
                     result[member] = "{MS}"
             if result.get("isDirectory"):
                 result["size"] = "as the disk has it"
-            for member in ("brokenLinks", "leftOut"):
+            for member in ("brokenLinks", "leftOut", "replaced"):
                 result.pop(member, None)
             if "entries" in result:
                 entries = [{k: v for k, v in e.items() if k != "isSymlink"} for e in result["entries"]]
