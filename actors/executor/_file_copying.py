@@ -8,6 +8,7 @@ import contextlib
 import errno
 import os
 import stat
+from collections.abc import Generator
 
 import attrs
 
@@ -15,10 +16,12 @@ from actors.executor._file_reading import Tick, list_folder
 from actors.executor._file_tree import FileTree, Links, Spot, os_error
 from actors.executor._file_writing import Replacement, temporary_name, write_all
 from actors.executor._refusals import RequestRefused
+from actors.executor._routes import LeftRoots
 from actors.protocol import (
     copy_into_itself,
     copy_needs_recursive,
     copy_special,
+    outside_roots,
     removal_unsupported,
     root_not_removed,
 )
@@ -39,10 +42,9 @@ def copy(tree: FileTree, source: str, destination: str, *, recursive: bool, tick
     """
     with tree.at(source, Links.KEEP_LAST) as what:
         _ = what.here
-        is_link = what.is_link
-        with tree.at(destination, Links.KEEP_LAST if is_link else Links.FOLLOW) as to:
+        with _destination(tree, destination, Links.KEEP_LAST if what.is_link else Links.FOLLOW) as to:
             copying = _Copying(source, destination, to, tick)
-            if is_link:
+            if what.is_link:
                 copying.link(what, to)
             elif what.is_plain:
                 copying.file(what, to)
@@ -54,6 +56,16 @@ def copy(tree: FileTree, source: str, destination: str, *, recursive: bool, tick
                 raise RequestRefused(copy_into_itself())
             else:
                 copying.new_or_old_folder(what, to)
+
+
+@contextlib.contextmanager
+def _destination(tree: FileTree, path: str, links: Links) -> Generator[Spot, None, None]:
+    """Walk to the second of two paths, and say so when that one leads out."""
+    try:
+        with tree.at(path, links) as spot:
+            yield spot
+    except LeftRoots:
+        raise RequestRefused(outside_roots(path)) from None
 
 
 @attrs.frozen

@@ -1,0 +1,84 @@
+"""Files through an environment: connecting if need be, confined to the roots, the same as through a client."""
+
+import os
+from pathlib import Path
+
+import pytest
+import trio
+
+from actors.environments import (
+    Connectors,
+    Environment,
+    EnvironmentClosed,
+    EnvironmentFiles,
+    FixedEndpoint,
+    HarnessConnector,
+    LocalConnector,
+    PlainEndpoint,
+    Snapshot,
+    open_manager,
+)
+from actors.executor import serve_executor
+from actors.harness import FileKind, NotFound, OutsideRoots
+from supervision import open_root
+
+
+async def use(environment: Environment, folder: Path) -> None:
+    """Do everything once."""
+    files = environment.files
+    await files.make_directory(folder / "d" / "e", parents=True)
+    await files.write_text(folder / "d" / "f", "é")
+    assert await files.read_text(folder / "d" / "f") == "é"
+    assert await files.read_bytes(folder / "d" / "f") == "é".encode()
+    assert (await files.stat(folder / "d" / "f")).size_bytes == 2
+    assert [(entry.name, entry.kind) for entry in await files.list(folder / "d")] == [
+        ("e", FileKind.DIRECTORY),
+        ("f", FileKind.FILE),
+    ]
+    await files.copy(folder / "d", folder / "c", recursive=True)
+    assert len((await files.walk(folder, depth_max=1)).entries) == 6
+    assert await files.canonicalize(folder / "d" / ".." / "c") == str(folder / "c")
+    async with files.open_write(folder / "g") as writer:
+        await writer.write(b"block")
+    async with files.open_read(folder / "g", offset=1) as reader:
+        assert [block async for block in reader] == [b"lock"]
+    await files.remove(folder / "g")
+    assert not await files.exists(folder / "g")
+    await files.remove(folder / "c", recursive=True)
+    with pytest.raises(NotFound):
+        await files.read_bytes(folder / "c" / "f")
+    with pytest.raises(OutsideRoots):
+        await files.read_bytes("/etc/passwd")
+
+
+async def test_files_of_this_machine(tmp_path: Path) -> None:
+    connectors = Connectors(plain=HarnessConnector(), local=LocalConnector(file_roots=[tmp_path]))
+    snapshot = Snapshot(include_local=True, default="local")
+    async with open_root() as root, open_manager(root, connectors=connectors, snapshot=snapshot) as manager:
+        environment = manager.get("local")
+        assert environment is not None
+        with trio.fail_after(30):
+            await use(environment, tmp_path)
+
+        assert manager.statistics().operations == 0
+    assert os.listdir(tmp_path) == ["d"]
+
+
+async def test_files_of_an_environment_over_a_socket(tmp_path: Path) -> None:
+    async with trio.open_nursery() as nursery:
+        endpoint = await nursery.start(
+            lambda task_status: serve_executor(file_roots=[tmp_path], task_status=task_status)
+        )
+        async with open_root() as root, open_manager(root) as manager:
+            environment = manager.upsert("tools", FixedEndpoint(PlainEndpoint(websocket_url=endpoint.url)))
+            with trio.fail_after(30):
+                await use(environment, tmp_path)
+            await environment.aclose()
+            with pytest.raises(EnvironmentClosed):
+                await environment.files.exists(tmp_path)
+        nursery.cancel_scope.cancel()
+
+
+def test_files_are_given_not_made() -> None:
+    with pytest.raises(TypeError, match="no public constructor"):
+        EnvironmentFiles(object())  # type: ignore[arg-type]
