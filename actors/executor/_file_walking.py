@@ -6,7 +6,6 @@ from collections import deque
 
 import attrs
 
-from actors.executor._errors import os_error_text
 from actors.executor._file_reading import Tick, list_folder
 from actors.executor._file_tree import FileTree, Links
 from actors.executor._refusals import RequestRefused
@@ -19,6 +18,8 @@ from actors.protocol import (
     WalkKind,
     WalkOptions,
     WalkResult,
+    file_os_failure,
+    outside_roots,
     uri_from_path,
     walk_limits_zero,
 )
@@ -94,7 +95,7 @@ class _Walk:
         except (OSError, LeftRoots) as error:
             if not folder.depth:
                 raise
-            text = os_error_text(error) if isinstance(error, OSError) else "it leads out of the roots"
+            text = _told(error, folder.path)
             self._errors.append(WalkError(path=uri_from_path(folder.path), message=text))
             return
         for name, found in sorted(held, key=lambda each: os.fsencode(each[0])):
@@ -124,3 +125,9 @@ class _Walk:
         if len(self._entries) >= self._entries_max:
             raise _Full
         self._entries.append(WalkEntry(path=uri_from_path(path), kind=kind))
+
+
+def _told(error: OSError | LeftRoots, path: str) -> str:
+    if isinstance(error, LeftRoots):
+        return outside_roots(path).message
+    return file_os_failure(error.errno or 0, os.strerror(error.errno or 0), path).message

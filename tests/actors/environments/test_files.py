@@ -21,6 +21,8 @@ from actors.environments import (
 from actors.executor import serve_executor
 from actors.harness import FileKind, NotFound, OutsideRoots
 from supervision import open_root
+from tests.actors.environments.waiting import found
+from tests.support.cancelling import cancel_at_each_step
 
 
 async def use(environment: Environment, folder: Path) -> None:
@@ -55,8 +57,7 @@ async def test_files_of_this_machine(tmp_path: Path) -> None:
     connectors = Connectors(plain=HarnessConnector(), local=LocalConnector(file_roots=[tmp_path]))
     snapshot = Snapshot(include_local=True, default="local")
     async with open_root() as root, open_manager(root, connectors=connectors, snapshot=snapshot) as manager:
-        environment = manager.get("local")
-        assert environment is not None
+        environment = found(manager, "local")
         with trio.fail_after(30):
             await use(environment, tmp_path)
 
@@ -77,6 +78,26 @@ async def test_files_of_an_environment_over_a_socket(tmp_path: Path) -> None:
             with pytest.raises(EnvironmentClosed):
                 await environment.files.exists(tmp_path)
         nursery.cancel_scope.cancel()
+
+
+async def test_a_cancelled_operation_leaves_the_environment_as_it_was(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text("x")
+    connectors = Connectors(plain=HarnessConnector(), local=LocalConnector(file_roots=[tmp_path]))
+    snapshot = Snapshot(include_local=True, default="local")
+    async with open_root() as root, open_manager(root, connectors=connectors, snapshot=snapshot) as manager:
+        environment = found(manager, "local")
+        await environment.files.exists(tmp_path)
+
+        async def blocks() -> None:
+            async with environment.files.open_read(tmp_path / "f") as reader:
+                await reader.read()
+
+        async def nothing_is_left() -> None:
+            assert manager.statistics().operations == 0
+
+        for operation in (blocks, lambda: environment.files.read_text(tmp_path / "f")):
+            await cancel_at_each_step(operation, check=nothing_is_left)
+        assert os.listdir(tmp_path) == ["f"]
 
 
 def test_files_are_given_not_made() -> None:

@@ -348,6 +348,20 @@ async def test_a_name_that_is_no_text_can_be_had(client: Client, tmp_path: Path)
     assert (await client.call("fs/readFile", path=walked["entries"][0]["path"]))["dataBase64"] == b64(b"x")
 
 
+async def test_a_walk_goes_on_past_a_link_in_a_circle(client: Client, tmp_path: Path) -> None:
+    deep = tmp_path / "deep"
+    deep.mkdir()
+    (deep / "a").mkdir()
+    options = {"maxDepth": 9, "maxDirectories": 9, "maxEntries": 9, "followDirectorySymlinks": True}
+    (deep / "loop").symlink_to("loop")
+
+    walked = await client.call("fs/walk", path=uri(deep), options=options)
+
+    assert [entry["path"] for entry in walked["entries"]] == [uri(deep / "a")]
+    assert [entry["kind"] for entry in walked["leftOut"]] == ["link"]
+    assert walked["errors"] == []
+
+
 async def test_work_in_a_sandbox_is_refused_and_not_done_without_one(client: Client, tmp_path: Path) -> None:
     with pytest.raises(Refused, match="sandboxed filesystem operations require configured runtime paths"):
         await write(client, tmp_path / "f", b"x", sandbox={"permissions": {"type": "x"}})
