@@ -88,6 +88,13 @@ def _executor(commands: _Commands) -> None:
         action="store_true",
         help="end when the standard input is closed, for programs that start it",
     )
+    command.add_argument(
+        "--file-root",
+        action="append",
+        metavar="PATH",
+        help="a folder to keep file access and working folders in, may be repeated (default: the whole machine); "
+        "what a program does once it runs is not confined by this",
+    )
     command.add_argument("--json", action="store_true", help="print the address as a JSON object")
 
 

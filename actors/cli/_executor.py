@@ -12,7 +12,7 @@ import trio
 from actors.cli._output import OutputRefused
 from actors.cli._programs import run_program
 from actors.cli._tokens import TokenFileRefused, read_token
-from actors.executor import ExecutorEndpoint, ListenAddressInvalid, ListenRefused, serve_executor
+from actors.executor import ExecutorEndpoint, ListenAddressInvalid, ListenRefused, RootUnusable, serve_executor
 
 __all__ = ["executor"]
 
@@ -22,7 +22,7 @@ def executor(chosen: Namespace) -> int:
     try:
         token = read_token(chosen.token_file)
         return run_program(partial(_serve, chosen, token))
-    except (TokenFileRefused, ListenRefused, ListenAddressInvalid) as refused:
+    except (TokenFileRefused, ListenRefused, ListenAddressInvalid, RootUnusable) as refused:
         print(f"greenroom executor: {refused}", file=sys.stderr)
         return 2
     except OutputRefused as refused:
@@ -47,7 +47,13 @@ class _Announcement:
 
 
 async def _serve(chosen: Namespace, token: str | None) -> int:
-    serve = partial(serve_executor, chosen.listen, token=token, task_status=_Announcement(chosen.json))
+    serve = partial(
+        serve_executor,
+        chosen.listen,
+        token=token,
+        file_roots=chosen.file_root,
+        task_status=_Announcement(chosen.json),
+    )
     if not chosen.exit_with_parent:
         await serve()
         return 0

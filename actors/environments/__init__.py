@@ -8,6 +8,7 @@ from actors.environments._connection import ConnectionState as ConnectionState
 from actors.environments._connection import Phase as Phase
 from actors.environments._environment import Environment as Environment
 from actors.environments._environment import EnvironmentProcesses as EnvironmentProcesses
+from actors.environments._environment_files import EnvironmentFiles as EnvironmentFiles
 from actors.environments._errors import AlreadyFailed as AlreadyFailed
 from actors.environments._errors import AlreadyReady as AlreadyReady
 from actors.environments._errors import ConnectFailed as ConnectFailed
@@ -53,6 +54,7 @@ from actors.environments._manager import ManagerStatistics as ManagerStatistics
 from actors.environments._opening import open_manager as open_manager
 from actors.environments._options import RunOptions as RunOptions
 from actors.environments._options import StartOptions as StartOptions
+from actors.environments._options import WalkRules as WalkRules
 from actors.environments._provider import Answer as Answer
 from actors.environments._provider import ConnectBundle as ConnectBundle
 from actors.environments._provider import ConnectProvider as ConnectProvider
@@ -66,6 +68,7 @@ from actors.environments._retry import AttemptRules as AttemptRules
 from actors.environments._retry import is_retryable_answer as is_retryable_answer
 from actors.environments._seams import Client as Client
 from actors.environments._seams import Connector as Connector
+from actors.environments._seams import FileAccess as FileAccess
 from actors.environments._seams import HarnessIdentity as HarnessIdentity
 from actors.environments._seams import IdentityFactory as IdentityFactory
 from actors.environments._seams import LinkReport as LinkReport
@@ -106,6 +109,7 @@ __all__ = [
     "EnvironmentEnded",
     "EnvironmentEvent",
     "EnvironmentEvents",
+    "EnvironmentFiles",
     "EnvironmentManager",
     "EnvironmentProcesses",
     "EnvironmentRegistered",
@@ -114,6 +118,7 @@ __all__ = [
     "EnvironmentSuperseded",
     "EnvironmentUnavailable",
     "EventsMissed",
+    "FileAccess",
     "FixedEndpoint",
     "FromThread",
     "Gate",
@@ -155,6 +160,7 @@ __all__ = [
     "StatusReady",
     "TooManyEnvironments",
     "UnknownEnvironment",
+    "WalkRules",
     "Watch",
     "Why",
     "WillNotStop",

@@ -2,14 +2,14 @@
 
 import contextlib
 from collections.abc import AsyncGenerator, Sequence
-from typing import NoReturn, Unpack, final
+from typing import Unpack, final
 
 import trio
 
 from actors import ActorsError
 from actors.environments._body import Body
 from actors.environments._connection import ConnectionState, Phase, StartAsked
-from actors.environments._errors import NotSupported
+from actors.environments._environment_files import EnvironmentFiles
 from actors.environments._gate import Gate
 from actors.environments._given import Handle
 from actors.environments._lifecycle import Kind
@@ -165,13 +165,9 @@ class Environment(Handle):
         return EnvironmentProcesses.give(self)
 
     @property
-    def files(self) -> NoReturn:
-        """Nothing yet.
-
-        Raises:
-            NotSupported: Always, as long as the harness has no way to reach files.
-        """
-        raise NotSupported("environment.files", "the harness has no way to reach files yet")
+    def files(self) -> EnvironmentFiles:
+        """Reach files."""
+        return EnvironmentFiles.give(self)
 
     async def aclose(self) -> None:
         """End it for everybody who holds it: waits end with `EnvironmentClosed`, the link is closed. Twice is quiet.

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
+from pathlib import PurePath
 from typing import final
 
 import attrs
@@ -26,6 +27,8 @@ class LocalConnector:
     """What starts processes; the system's own when left out."""
     limits: Limits | None = attrs.field(default=None, validator=optional(of(Limits)))
     """Its bounds."""
+    file_roots: Sequence[str | PurePath] | None = None
+    """Folders that hold everything reachable through files; the whole machine when left out."""
 
     async def hold(self, _request: LinkRequest, report: LinkReport, /) -> None:
         """Open an executor and a harness to it, report it, and hold both.
@@ -33,7 +36,7 @@ class LocalConnector:
         Cancelled:
             Every process is killed and reaped, within a bound.
         """
-        async with open_executor(launcher=self.launcher, limits=self.limits) as executor:
+        async with open_executor(launcher=self.launcher, limits=self.limits, file_roots=self.file_roots) as executor:
             how = HarnessConnector(dialer=_InProcessDialer(executor), recovery=None)
             await hold_harness("ws://local.invalid/", report, how)
 

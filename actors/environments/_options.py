@@ -28,6 +28,21 @@ class RunOptions(TypedDict, total=False):
     """Keep this much output, and count the rest."""
 
 
+class WalkRules(TypedDict, total=False):
+    """Options of `EnvironmentFiles.walk`; all may be left out."""
+
+    depth_max: int
+    """Folders below the top to go down; 0 lists the top alone."""
+    directories_max: int
+    """Folders to read."""
+    entries_max: int
+    """Entries to give."""
+    follow_links: bool
+    """Enter links to folders, each folder once."""
+    enter_hidden: bool
+    """Enter folders whose name begins with a dot."""
+
+
 class StartOptions(TypedDict, total=False):
     """Options of `EnvironmentProcesses.start`; all may be left out."""
 

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import attrs
 
 from actors.environments._provider import Answer
-from actors.harness import CompletedCommand, Process
+from actors.harness import CompletedCommand, FileEntry, FilePath, FileReader, FileStatus, FileWriter, Process, Tree
 from actors.protocol import EnvironmentInfo, EnvironmentPolicy
 
 
@@ -49,8 +49,75 @@ class ProcessStarter(Protocol):
         ...
 
 
+class FileAccess(Protocol):
+    """What reaches files at the far end of a link; the harness says what each does."""
+
+    async def read_bytes(self, path: FilePath, /) -> bytes:
+        """Read a whole file."""
+        ...
+
+    async def write_bytes(self, path: FilePath, data: bytes, /) -> None:
+        """Make or replace a whole file."""
+        ...
+
+    async def stat(self, path: FilePath, /, *, follow_links: bool = ...) -> FileStatus:
+        """Say what stands at a path."""
+        ...
+
+    async def exists(self, path: FilePath, /) -> bool:
+        """Say whether anything does."""
+        ...
+
+    async def list(self, path: FilePath, /) -> tuple[FileEntry, ...]:
+        """List one folder."""
+        ...
+
+    async def walk(
+        self,
+        path: FilePath,
+        /,
+        *,
+        depth_max: int = ...,
+        directories_max: int = ...,
+        entries_max: int = ...,
+        follow_links: bool = ...,
+        enter_hidden: bool = ...,
+    ) -> Tree:
+        """List a tree; see `WalkRules`."""
+        ...
+
+    async def canonicalize(self, path: FilePath, /) -> str:
+        """Resolve every link of a path."""
+        ...
+
+    async def make_directory(self, path: FilePath, /, *, parents: bool = ...) -> None:
+        """Make a folder."""
+        ...
+
+    async def remove(self, path: FilePath, /, *, recursive: bool = ..., missing_ok: bool = ...) -> None:
+        """Remove what stands at a path."""
+        ...
+
+    async def copy(self, source: FilePath, destination: FilePath, /, *, recursive: bool = ...) -> None:
+        """Copy what stands at a path."""
+        ...
+
+    def open_read(self, path: FilePath, /, *, offset: int = ...) -> AbstractAsyncContextManager[FileReader]:
+        """Open a file to read it block by block."""
+        ...
+
+    def open_write(self, path: FilePath, /) -> AbstractAsyncContextManager[FileWriter]:
+        """Make a file anew, block by block."""
+        ...
+
+
 class Client(Protocol):
     """What an open link can do; the harness's client is one."""
+
+    @property
+    def files(self) -> FileAccess:
+        """Files at the far end."""
+        ...
 
     @property
     def processes(self) -> ProcessStarter:

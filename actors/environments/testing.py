@@ -16,6 +16,7 @@ from actors.environments import (
     AttemptRules,
     Connectors,
     EnvironmentManager,
+    FileAccess,
     LinkReport,
     LinkRequest,
     NotSupported,
@@ -118,6 +119,15 @@ class MemoryClient:
             NotSupported: Always; use `actors.harness.testing` behind a `HarnessConnector` for those.
         """
         raise NotSupported("processes.start", "a link in memory has no processes")
+
+    @property
+    def files(self) -> FileAccess:
+        """Nothing: a link in memory has no files.
+
+        Raises:
+            NotSupported: Always; use a `LocalConnector` for those.
+        """
+        raise NotSupported("files", "a link in memory has no files")
 
     async def status(self) -> object:
         """Answer, or fail as told."""

@@ -23,6 +23,7 @@ from actors.executor._events import SessionDetached as SessionDetached
 from actors.executor._events import SessionEnded as SessionEnded
 from actors.executor._executor import Executor as Executor
 from actors.executor._executor import open_executor as open_executor
+from actors.executor._file_tree import RootUnusable as RootUnusable
 from actors.executor._information import gather_information as gather_information
 from actors.executor._launching import InputEnd as InputEnd
 from actors.executor._launching import LaunchedProcess as LaunchedProcess
@@ -62,6 +63,7 @@ __all__ = [
     "ProcessLauncher",
     "ProcessStarted",
     "ProcessWillNotDie",
+    "RootUnusable",
     "SessionAttached",
     "SessionDetached",
     "SessionEnded",

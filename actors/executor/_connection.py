@@ -63,8 +63,10 @@ async def serve_connection(
             nursery.cancel_scope.cancel()
     finally:
         outbox.close()
-        if requests is not None and requests.session is not None:
-            requests.session.detach()
+        if requests is not None:
+            requests.closing()
+            if requests.session is not None:
+                requests.session.detach()
         await channel.close(reason)
     return reason[1]
 

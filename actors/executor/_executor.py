@@ -1,14 +1,17 @@
 """An executor: sessions of processes, served to any number of channels. Does not know what carries them."""
 
 import os
-from collections.abc import AsyncGenerator, Generator, Mapping
+from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
+from pathlib import PurePath
 
 import trio
 
 from actors.executor._channel import MessageChannel
 from actors.executor._connection import serve_connection
 from actors.executor._events import ConnectionEnded, ConnectionRefused, ExecutorEvent, Observer
+from actors.executor._file_requests import FileRequests, Files
+from actors.executor._file_tree import open_file_tree
 from actors.executor._information import gather_information
 from actors.executor._launching import ProcessLauncher
 from actors.executor._limits import Limits
@@ -37,12 +40,14 @@ class Executor:
         *,
         sessions: Sessions,
         handlers: Handlers,
+        files: Files,
         information: EnvironmentInfo,
         limits: Limits,
         counters: Counters,
         observer: Observer,
     ) -> None:
         self._sessions, self._handlers, self._information = sessions, handlers, information
+        self._files = files
         self._counters, self._observer = counters, observer
         self._connections = self._knocking = 0
         self.limits = limits
@@ -69,9 +74,12 @@ class Executor:
         self._observer(ConnectionEnded(peer=channel.peer, reason=reason))
 
     def _requests_of(self, outbox: Outbox, nursery: trio.Nursery) -> Requests:
+        # Open files belong to a connection, so each has handlers of its own for them.
+        files = FileRequests(self._files, outbox, nursery)
         return Requests(
             sessions=self._sessions,
-            handlers=self._handlers,
+            handlers={**self._handlers, **files.handlers()},
+            closing=files.close,
             information=self._information,
             outbox=outbox,
             nursery=nursery,
@@ -108,6 +116,18 @@ class Executor:
         )
 
 
+def _check(
+    launcher: object, limits: object, observer: object, information: object, variables: Mapping[str, str] | None
+) -> None:
+    check_kind("limits", limits, Limits)
+    check_kind("information", information, EnvironmentInfo)
+    check_callable("observer", observer)
+    if launcher is not None:
+        check_callable("launcher.launch", getattr(launcher, "launch", None))
+    if variables is not None:
+        check_variables("variables", variables)
+
+
 @asynccontextmanager
 async def open_executor(
     *,
@@ -116,6 +136,7 @@ async def open_executor(
     observer: Observer = unobserved,
     information: EnvironmentInfo | None = None,
     variables: Mapping[str, str] | None = None,
+    file_roots: Sequence[str | PurePath] | None = None,
 ) -> AsyncGenerator[Executor, None]:
     """Open an executor for the duration of a block; at its end every process is killed and reaped, within a bound.
 
@@ -125,28 +146,27 @@ async def open_executor(
         observer: Told what happens.
         information: What `environment/info` says; looked up when ``None``.
         variables: What processes may inherit if their client asks for it; a copy of ``os.environ`` when ``None``.
+        file_roots: Folders that hold everything clients may reach through files and start processes in; the whole
+            machine when ``None``. What a process does once it runs is its own affair.
 
     Raises:
         SettingInvalid: One of these is of another kind; nothing was opened.
+        RootUnusable: One of the roots is no folder.
     """
     limits = limits if limits is not None else Limits()
     information = information if information is not None else gather_information()
-    check_kind("limits", limits, Limits)
-    check_kind("information", information, EnvironmentInfo)
-    check_callable("observer", observer)
-    if launcher is not None:
-        check_callable("launcher.launch", getattr(launcher, "launch", None))
-    if variables is not None:
-        check_variables("variables", variables)
+    _check(launcher, limits, observer, information, variables)
     counters = Counters()
-    requests = ProcessRequests(
-        variables=dict(os.environ if variables is None else variables),
-        platform=information.platform_os or "linux",
-    )
+    platform = information.platform_os or "linux"
     failure: Exception | None = None
     async with AsyncExitStack() as stack:
+        roots = None if file_roots is None else [os.fspath(root) for root in file_roots]
+        tree = stack.enter_context(open_file_tree(roots))
         if launcher is None:
-            launcher = await stack.enter_async_context(open_posix_launcher())
+            launcher = await stack.enter_async_context(open_posix_launcher(None if roots is None else tree))
+        requests = ProcessRequests(
+            variables=dict(os.environ if variables is None else variables), platform=platform, tree=tree
+        )
         afterwards = stack.enter_context(ExitStack())
         nursery = await stack.enter_async_context(trio.open_nursery())
         sessions = Sessions(nursery=nursery, launcher=launcher, limits=limits, counters=counters, observer=observer)
@@ -156,6 +176,7 @@ async def open_executor(
             yield Executor(
                 sessions=sessions,
                 handlers={**environment_handlers(information), **requests.handlers()},
+                files=Files(tree, limits=limits, platform=platform),
                 information=information,
                 limits=limits,
                 counters=counters,

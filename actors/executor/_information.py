@@ -30,7 +30,15 @@ def gather_information() -> EnvironmentInfo:
         platform_os=platform_name(),
         temporary_directories=_temporary_directories(),
         temp_dir=uri_from_path(tempfile.gettempdir()),
-        capabilities=Capabilities(process_stdin_eof=True, process_terminate_grace=True, process_tty_size=True),
+        capabilities=Capabilities(
+            fs_watch_missing=True,
+            file_write_streaming=True,
+            process_stdin_eof=True,
+            process_terminate_grace=True,
+            process_tty_size=True,
+            fs_links=True,
+            fs_close_discard=True,
+        ),
     )
 
 

@@ -41,6 +41,14 @@ class Limits:
     """Bytes of such writes; further ones are refused while others wait."""
     write_ids_max: int = attrs.field(default=4096, validator=require_count)
     """How many write ids of a process are remembered; the oldest is forgotten first."""
+    file_threads_max: int = attrs.field(default=16, validator=require_count)
+    """File operations at once, of all connections together; further ones wait."""
+    file_calls_max: int = attrs.field(default=4, validator=require_count)
+    """File operations at once of one connection; further ones wait, and so do those whose answers are not taken."""
+    watches_max: int = attrs.field(default=64, validator=require_count)
+    """Files of one connection that are waited for; further watches are refused."""
+    watch_s: float = attrs.field(default=0.25, validator=require_seconds)
+    """How often it is looked whether such a file is there."""
     message_bytes_max: int = attrs.field(default=64 * 1024 * 1024, validator=require_count)
     """The largest message taken; a larger one ends the connection."""
     connections_max: int = attrs.field(default=256, validator=require_count)

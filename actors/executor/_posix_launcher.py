@@ -7,17 +7,19 @@ import fcntl
 import os
 import signal
 import subprocess
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import ExitStack, asynccontextmanager
+from collections.abc import AsyncGenerator, Generator, Mapping
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 
 import trio
 
 from actors.executor._errors import SpawnFailed
+from actors.executor._file_tree import FileTree
 from actors.executor._guard import Guard, open_guard
 from actors.executor._launching import InputEnd, LaunchedProcess, LaunchSpec, OutputEnd, Sighting
 from actors.executor._process_table import SharedTable, kill_exactly, relatives_of, writers_of
+from actors.executor._routes import LeftRoots
 from actors.executor._terminal import open_terminal, terminal_command
-from actors.protocol import SpawnFailureKind, Stream
+from actors.protocol import SpawnFailureKind, Stream, outside_roots
 
 __all__ = ["PosixLauncher", "PosixProcess", "open_posix_launcher"]
 
@@ -25,17 +27,17 @@ READ_BYTES_MAX = 60 * 1024
 
 
 @asynccontextmanager
-async def open_posix_launcher() -> AsyncGenerator["PosixLauncher", None]:
-    """Open a launcher whose processes do not outlive us, even when we are killed."""
+async def open_posix_launcher(tree: FileTree | None = None) -> AsyncGenerator["PosixLauncher", None]:
+    """Open a launcher whose processes do not outlive us, even when we are killed; with a tree they start in there."""
     async with open_guard() as guard:
-        yield PosixLauncher(guard)
+        yield PosixLauncher(guard, tree)
 
 
 class PosixLauncher:
     """Starts processes of this system."""
 
-    def __init__(self, guard: Guard | None = None) -> None:
-        self._guard = guard
+    def __init__(self, guard: Guard | None = None, tree: FileTree | None = None) -> None:
+        self._guard, self._tree = guard, tree
         self._table = SharedTable()
 
     async def launch(self, spec: LaunchSpec) -> LaunchedProcess:
@@ -48,6 +50,7 @@ class PosixLauncher:
             Only before the process exists. Once the system was asked, its answer is waited for.
         """
         with ExitStack() as ours_on_failure, ExitStack() as theirs:
+            cwd = spec.cwd if self._tree is None else theirs.enter_context(_confined(self._tree, spec.cwd))
             streams = _Streams(spec, ours_on_failure, theirs)
             program, argv = _command_of(spec)
             try:
@@ -58,7 +61,7 @@ class PosixLauncher:
                     stdout=streams.child_stdout,
                     stderr=streams.child_stderr,
                     env=spec.variables,
-                    cwd=spec.cwd,
+                    cwd=cwd,
                     start_new_session=True,
                 )
             except OSError as error:
@@ -69,6 +72,26 @@ class PosixLauncher:
         if self._guard is not None:
             self._guard.watch(process.pid)
         return PosixProcess(process, streams, self._guard, self._table)
+
+
+@contextmanager
+def _confined(tree: FileTree, path: str) -> Generator[str, None, None]:
+    """Hold a working folder open, and give a name by which a child enters exactly this one."""
+    try:
+        with tree.at(path) as spot:
+            folder = spot.open(os.O_RDONLY | os.O_DIRECTORY)
+            where = "/" + "/".join(spot.where)
+    except LeftRoots:
+        raise SpawnFailed(SpawnFailureKind.PERMISSION_DENIED, outside_roots(path).message, path=path) from None
+    except OSError as error:
+        error.filename = path
+        raise SpawnFailed.from_os_error(error) from error
+    try:
+        # The child enters it between fork and exec, where it still has our descriptors.
+        by_number = f"/proc/self/fd/{folder}"
+        yield by_number if os.path.isdir(by_number) else where
+    finally:
+        os.close(folder)
 
 
 def _command_of(spec: LaunchSpec) -> tuple[str, tuple[str, ...]]:

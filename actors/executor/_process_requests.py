@@ -4,10 +4,12 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from actors.executor._errors import SettingInvalid, SpawnFailed
+from actors.executor._file_tree import FileTree
 from actors.executor._launching import LaunchSpec, Terminal
 from actors.executor._process import HostedProcess
 from actors.executor._refusals import RequestRefused
 from actors.executor._requests import LATER, Call, Handlers
+from actors.executor._routes import LeftRoots
 from actors.executor._sessions import Session
 from actors.executor._stdin import Offer
 from actors.executor._variables import Variables, build_variables
@@ -35,6 +37,7 @@ from actors.protocol import (
     internal,
     invalid_params,
     invalid_request,
+    outside_roots,
     path_from_uri,
     stdin_write_failed,
     unknown_process,
@@ -50,8 +53,8 @@ _WAIT_S_MAX = 24 * 3600.0
 class ProcessRequests:
     """The handlers of the `process/` methods."""
 
-    def __init__(self, *, variables: Mapping[str, str], platform: str) -> None:
-        self._variables, self._platform = variables, platform
+    def __init__(self, *, variables: Mapping[str, str], platform: str, tree: FileTree) -> None:
+        self._variables, self._platform, self._tree = variables, platform, tree
 
     def handlers(self) -> Handlers:
         """Give them by method name."""
@@ -102,10 +105,16 @@ class ProcessRequests:
 
     def _cwd_of(self, uri: str) -> str:
         try:
-            return path_from_uri(uri, platform=self._platform)
+            path = path_from_uri(uri, platform=self._platform)
         except PathUriRefused as fault:
             failure = cwd_foreign(uri, self._platform) if fault.foreign else invalid_params(fault.rule)
             raise RequestRefused(failure) from None
+        try:
+            # By the letter; where its links lead is the launcher's to see, at the moment of the start.
+            self._tree.check(path)
+        except LeftRoots:
+            raise RequestRefused(outside_roots(path)) from None
+        return path
 
     def read(self, params: ReadParams, call: Call, session: Session) -> object:
         """Give what was kept, or wait for more."""

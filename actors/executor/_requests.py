@@ -5,6 +5,7 @@ is answered at once and in order; what waits does so in a task of its own, bound
 nobody up.
 """
 
+import json
 from collections.abc import Awaitable, Callable, Mapping
 from enum import Enum
 from typing import Any
@@ -21,6 +22,7 @@ from actors.protocol import (
     ENVIRONMENT_INFO,
     ENVIRONMENT_STATUS,
     INITIALIZE,
+    MESSAGE_BYTES_MAX,
     METHODS,
     EnvironmentInfo,
     EnvironmentStatus,
@@ -29,6 +31,7 @@ from actors.protocol import (
     InitializeParams,
     InitializeResult,
     InvalidParams,
+    MessageTooLarge,
     Method,
     Nothing,
     ProtocolFault,
@@ -45,7 +48,7 @@ from actors.protocol import (
     method_not_found,
 )
 
-__all__ = ["LATER", "Call", "Handler", "Handlers", "Requests"]
+__all__ = ["LATER", "Call", "Encoded", "Handler", "Handlers", "Requests", "nothing_to_close"]
 
 
 class _Later(Enum):
@@ -54,6 +57,18 @@ class _Later(Enum):
 
 LATER = _Later.LATER
 """What a handler returns when its call will be answered later."""
+
+
+@attrs.frozen
+class Encoded:
+    """A result that is JSON already: what is large is written where it is made, not in the task of everybody."""
+
+    json: bytes = attrs.field(repr=lambda json: f"<{len(json)} bytes>")
+    """The bytes, as the codec would write them."""
+
+
+def nothing_to_close() -> None:
+    """End a connection that holds nothing."""
 
 
 class Phase(Enum):
@@ -74,6 +89,9 @@ class Call:
 
     def answer(self, result: object) -> None:
         """Send the result."""
+        if isinstance(result, Encoded):
+            self._requests.send_encoded(self._id, result)
+            return
         self._requests.send(Response(self._id, self._method.encode_result(result)))
 
     def refuse(self, failure: Failure) -> None:
@@ -131,6 +149,8 @@ class Requests:
     """How many may."""
     counters: Counters
     """Who counts."""
+    closing: Callable[[], None] = nothing_to_close
+    """Lets go of what the connection alone holds; called when nothing of it runs any more."""
     session: Session | None = None
     """The session, once there is one."""
     _phase: Phase = Phase.NEW
@@ -186,6 +206,15 @@ class Requests:
         except ProtocolFault as fault:
             data = encode_message(ErrorResponse(message.id, internal(str(fault))))
         self.outbox.add_answer(data)
+
+    def send_encoded(self, request_id: RequestId, result: Encoded) -> None:
+        """Queue a result that is JSON already."""
+        data = b'{"id":%b,"result":%b}' % (json.dumps(request_id, ensure_ascii=False).encode(), result.json)
+        if len(data) > MESSAGE_BYTES_MAX:
+            fault = MessageTooLarge(size_bytes=len(data), limit_bytes=MESSAGE_BYTES_MAX)
+            self.send(ErrorResponse(request_id, internal(str(fault))))
+        else:
+            self.outbox.add_answer(data)
 
     def count_in(self) -> Callable[[], None]:
         """Count one waiting call, until the returned function is called."""

@@ -1,7 +1,8 @@
 """Serve an executor at a WebSocket address: a function fit for a supervised child."""
 
 import ipaddress
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import PurePath
 from typing import Protocol
 from urllib.parse import urlsplit
 
@@ -49,6 +50,7 @@ async def serve_executor(
     launcher: ProcessLauncher | None = None,
     information: EnvironmentInfo | None = None,
     variables: Mapping[str, str] | None = None,
+    file_roots: Sequence[str | PurePath] | None = None,
     task_status: Started = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Serve an executor over plain WebSocket until cancelled.
@@ -62,12 +64,14 @@ async def serve_executor(
         launcher: What starts processes; the system's own when ``None``.
         information: What is told about this environment; looked up when ``None``.
         variables: What processes may inherit when their client asks for it; a copy of ``os.environ`` when ``None``.
+        file_roots: As :func:`open_executor` takes them.
         task_status: Told the :class:`ExecutorEndpoint` once peers can connect.
 
     Raises:
         ListenRefused: The address is not loopback and there is no token; nothing was opened.
         ListenAddressInvalid: The address is not of that shape.
         SettingInvalid: Something else is of another kind.
+        RootUnusable: One of the roots is no folder.
         OSError: The port is taken, or the address not ours.
 
     Cancelled:
@@ -75,7 +79,12 @@ async def serve_executor(
     """
     host, port = _judge_address(listen, token)
     async with open_executor(
-        launcher=launcher, limits=limits, observer=observer, information=information, variables=variables
+        launcher=launcher,
+        limits=limits,
+        observer=observer,
+        information=information,
+        variables=variables,
+        file_roots=file_roots,
     ) as executor:
         listeners = await _open_listeners(listen, host, port, trusted=token is not None)
         admits = admission(token)

@@ -37,6 +37,28 @@ from actors.harness._errors import TooManyCalls as TooManyCalls
 from actors.harness._errors import TransportClosed as TransportClosed
 from actors.harness._errors import WebSocketConnectFailed as WebSocketConnectFailed
 from actors.harness._errors import WebSocketConnectTimedOut as WebSocketConnectTimedOut
+from actors.harness._file_errors import AccessRefused as AccessRefused
+from actors.harness._file_errors import AlreadyExists as AlreadyExists
+from actors.harness._file_errors import DirectoryInTheWay as DirectoryInTheWay
+from actors.harness._file_errors import DirectoryNotEmpty as DirectoryNotEmpty
+from actors.harness._file_errors import FileError as FileError
+from actors.harness._file_errors import FileStreamLost as FileStreamLost
+from actors.harness._file_errors import FileTooLarge as FileTooLarge
+from actors.harness._file_errors import LinkInTheWay as LinkInTheWay
+from actors.harness._file_errors import NotADirectory as NotADirectory
+from actors.harness._file_errors import NotAFile as NotAFile
+from actors.harness._file_errors import NotFound as NotFound
+from actors.harness._file_errors import OutsideRoots as OutsideRoots
+from actors.harness._file_streams import FileReader as FileReader
+from actors.harness._file_streams import FileWriter as FileWriter
+from actors.harness._file_values import FileEntry as FileEntry
+from actors.harness._file_values import FileKind as FileKind
+from actors.harness._file_values import FileStatus as FileStatus
+from actors.harness._file_values import Tree as Tree
+from actors.harness._file_values import TreeEntry as TreeEntry
+from actors.harness._file_values import TreeFault as TreeFault
+from actors.harness._files import FilePath as FilePath
+from actors.harness._files import Files as Files
 from actors.harness._harness import CLIENT_NAME as CLIENT_NAME
 from actors.harness._harness import RECOVERY as RECOVERY
 from actors.harness._harness import Started as Started
@@ -64,6 +86,8 @@ __all__ = [
     "CLIENT_NAME",
     "LIMITS",
     "RECOVERY",
+    "AccessRefused",
+    "AlreadyExists",
     "AnswerLost",
     "AnswerUnreadable",
     "CallNotSent",
@@ -77,20 +101,37 @@ __all__ = [
     "ConnectionChange",
     "Dialer",
     "DidNotRun",
+    "DirectoryInTheWay",
+    "DirectoryNotEmpty",
     "Disconnected",
     "Failed",
+    "FileEntry",
+    "FileError",
+    "FileKind",
+    "FilePath",
+    "FileReader",
+    "FileStatus",
+    "FileStreamLost",
+    "FileTooLarge",
+    "FileWriter",
+    "Files",
     "HarnessError",
     "HarnessLimits",
     "InitializeTimedOut",
     "InvalidArgument",
+    "LinkInTheWay",
     "LinkStatistics",
     "MayHaveRun",
     "MessageChannel",
+    "NotADirectory",
+    "NotAFile",
+    "NotFound",
     "OutputBytes",
     "OutputLines",
     "OutputLost",
     "OutputPieces",
     "OutputText",
+    "OutsideRoots",
     "Process",
     "ProcessExit",
     "ProcessFailed",
@@ -109,6 +150,9 @@ __all__ = [
     "StdinUnavailable",
     "TooManyCalls",
     "TransportClosed",
+    "Tree",
+    "TreeEntry",
+    "TreeFault",
     "WebSocketChannel",
     "WebSocketConnectFailed",
     "WebSocketConnectTimedOut",

@@ -8,6 +8,7 @@ from actors.harness._arguments import check_count, check_kind, check_seconds
 from actors.harness._command import OUTPUT_BYTES_MAX, CompletedCommand, run_command
 from actors.harness._core import ClientStatistics, Core
 from actors.harness._errors import InvalidArgument
+from actors.harness._files import Files
 from actors.harness._link import LinkStatistics
 from actors.harness._processes import Processes
 from actors.protocol import (
@@ -28,6 +29,8 @@ class Client:
         self._core = core
         self.processes = Processes(core)
         """Start processes here."""
+        self.files = Files(core)
+        """Reach files here."""
 
     def __repr__(self) -> str:
         state = "connected" if self.connected else "recovering" if self._core.failure is None else "ended"

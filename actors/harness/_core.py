@@ -76,7 +76,7 @@ class ClientStatistics:
     read_pauses: int
     """How often the connection was not read because nobody took its output."""
     cleanups_failed: int
-    """Processes whose executor could not be told that nobody wants them."""
+    """Processes and open files whose executor could not be told that nobody wants them."""
 
 
 class Core:
@@ -263,7 +263,11 @@ class Core:
 
     def terminate_soon(self, process_id: str) -> None:
         """Tell the executor, from a task of the client's own, that nobody wants a process any more."""
-        self.begin_chore(partial(self._terminate, process_id))
+        self.call_soon(PROCESS_TERMINATE, TerminateParams(process_id=process_id), identity=process_id)
+
+    def call_soon(self, method: Method[P, R], params: P, *, identity: str) -> None:
+        """Tell the executor, from a task of the client's own, that something is no longer wanted."""
+        self.begin_chore(partial(self._clean_up, method, params, identity))
 
     def begin_chore(self, chore: Callable[[], Awaitable[None]]) -> bool:
         """Do something in a task of the client's own, whoever is cancelled meanwhile; False when it has ended."""
@@ -286,10 +290,9 @@ class Core:
         while self._chores:
             await self._chores_lot.park()
 
-    async def _terminate(self, process_id: str) -> None:
-        params = TerminateParams(process_id=process_id)
+    async def _clean_up(self, method: Method[Any, Any], params: Any, identity: str) -> None:
         try:
-            await self.call(PROCESS_TERMINATE, params, identity=process_id, cleanup=True, repeat=True)
+            await self.call(method, params, identity=identity, cleanup=True, repeat=True)
         except Failed:
             pass  # It answered: there is nothing left to tell.
         except HarnessError:

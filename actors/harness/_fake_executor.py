@@ -27,6 +27,7 @@ from actors.protocol import (
     EnvironmentStatus,
     ErrorResponse,
     Failure,
+    Family,
     InitializeParams,
     InitializeResult,
     InvalidParams,
@@ -290,6 +291,8 @@ class _Connection:
             return self._initialize(params)
         if not self._ready or self.session is None:
             return initialized_first(method.family)
+        if method.family is Family.FILESYSTEM:
+            return method_not_found(method.name)  # It has no disk.
         if isinstance(params, Nothing):
             return self._executor.info if method is ENVIRONMENT_INFO else EnvironmentStatus(status="ready")
         return await self._for_process(self.session, params)

@@ -52,9 +52,81 @@ from actors.protocol._faults import MalformedMessage as MalformedMessage
 from actors.protocol._faults import MessageTooLarge as MessageTooLarge
 from actors.protocol._faults import ProtocolFault as ProtocolFault
 from actors.protocol._faults import RecoveryRefused as RecoveryRefused
+from actors.protocol._file_failures import BLOCK_BYTES_MAX as BLOCK_BYTES_MAX
+from actors.protocol._file_failures import FILE_BYTES_MAX as FILE_BYTES_MAX
+from actors.protocol._file_failures import FILE_HANDLES_MAX as FILE_HANDLES_MAX
+from actors.protocol._file_failures import FileFailureKind as FileFailureKind
+from actors.protocol._file_failures import block_length_refused as block_length_refused
+from actors.protocol._file_failures import copy_into_itself as copy_into_itself
+from actors.protocol._file_failures import copy_needs_recursive as copy_needs_recursive
+from actors.protocol._file_failures import copy_special as copy_special
+from actors.protocol._file_failures import file_answer_too_large as file_answer_too_large
+from actors.protocol._file_failures import file_failure_kind as file_failure_kind
+from actors.protocol._file_failures import file_handle_is_unknown as file_handle_is_unknown
+from actors.protocol._file_failures import file_os_failure as file_os_failure
+from actors.protocol._file_failures import file_too_large as file_too_large
+from actors.protocol._file_failures import handle_exists as handle_exists
+from actors.protocol._file_failures import handle_unknown as handle_unknown
+from actors.protocol._file_failures import handles_full as handles_full
+from actors.protocol._file_failures import not_a_file as not_a_file
+from actors.protocol._file_failures import outside_roots as outside_roots
+from actors.protocol._file_failures import path_foreign as path_foreign
+from actors.protocol._file_failures import path_holds_link as path_holds_link
+from actors.protocol._file_failures import removal_unsupported as removal_unsupported
+from actors.protocol._file_failures import root_not_removed as root_not_removed
+from actors.protocol._file_failures import sandbox_unconfigured as sandbox_unconfigured
+from actors.protocol._file_failures import walk_limits_zero as walk_limits_zero
+from actors.protocol._file_failures import write_needs_base64 as write_needs_base64
+from actors.protocol._file_messages import CanonicalizeParams as CanonicalizeParams
+from actors.protocol._file_messages import CanonicalizeResult as CanonicalizeResult
+from actors.protocol._file_messages import CopyParams as CopyParams
+from actors.protocol._file_messages import CreateDirectoryParams as CreateDirectoryParams
+from actors.protocol._file_messages import DirectoryEntry as DirectoryEntry
+from actors.protocol._file_messages import FileMetadata as FileMetadata
+from actors.protocol._file_messages import GetMetadataParams as GetMetadataParams
+from actors.protocol._file_messages import LeftOut as LeftOut
+from actors.protocol._file_messages import LeftOutKind as LeftOutKind
+from actors.protocol._file_messages import ReadDirectoryParams as ReadDirectoryParams
+from actors.protocol._file_messages import ReadDirectoryResult as ReadDirectoryResult
+from actors.protocol._file_messages import ReadFileParams as ReadFileParams
+from actors.protocol._file_messages import ReadFileResult as ReadFileResult
+from actors.protocol._file_messages import RemoveParams as RemoveParams
+from actors.protocol._file_messages import WalkEntry as WalkEntry
+from actors.protocol._file_messages import WalkError as WalkError
+from actors.protocol._file_messages import WalkKind as WalkKind
+from actors.protocol._file_messages import WalkOptions as WalkOptions
+from actors.protocol._file_messages import WalkParams as WalkParams
+from actors.protocol._file_messages import WalkResult as WalkResult
+from actors.protocol._file_messages import WriteFileParams as WriteFileParams
+from actors.protocol._file_stream_messages import CloseParams as CloseParams
+from actors.protocol._file_stream_messages import CloseResult as CloseResult
+from actors.protocol._file_stream_messages import MissingChanged as MissingChanged
+from actors.protocol._file_stream_messages import OpenMode as OpenMode
+from actors.protocol._file_stream_messages import OpenParams as OpenParams
+from actors.protocol._file_stream_messages import OpenResult as OpenResult
+from actors.protocol._file_stream_messages import ReadBlockParams as ReadBlockParams
+from actors.protocol._file_stream_messages import ReadBlockResult as ReadBlockResult
+from actors.protocol._file_stream_messages import WatchMissingParams as WatchMissingParams
+from actors.protocol._file_stream_messages import WatchMissingResult as WatchMissingResult
+from actors.protocol._file_stream_messages import WriteBlockParams as WriteBlockParams
 from actors.protocol._ids import RequestId as RequestId
 from actors.protocol._methods import ENVIRONMENT_INFO as ENVIRONMENT_INFO
 from actors.protocol._methods import ENVIRONMENT_STATUS as ENVIRONMENT_STATUS
+from actors.protocol._methods import FS_CANONICALIZE as FS_CANONICALIZE
+from actors.protocol._methods import FS_CLOSE as FS_CLOSE
+from actors.protocol._methods import FS_COPY as FS_COPY
+from actors.protocol._methods import FS_CREATE_DIRECTORY as FS_CREATE_DIRECTORY
+from actors.protocol._methods import FS_GET_METADATA as FS_GET_METADATA
+from actors.protocol._methods import FS_MISSING_CHANGED as FS_MISSING_CHANGED
+from actors.protocol._methods import FS_OPEN as FS_OPEN
+from actors.protocol._methods import FS_READ_BLOCK as FS_READ_BLOCK
+from actors.protocol._methods import FS_READ_DIRECTORY as FS_READ_DIRECTORY
+from actors.protocol._methods import FS_READ_FILE as FS_READ_FILE
+from actors.protocol._methods import FS_REMOVE as FS_REMOVE
+from actors.protocol._methods import FS_WALK as FS_WALK
+from actors.protocol._methods import FS_WATCH_MISSING as FS_WATCH_MISSING
+from actors.protocol._methods import FS_WRITE_BLOCK as FS_WRITE_BLOCK
+from actors.protocol._methods import FS_WRITE_FILE as FS_WRITE_FILE
 from actors.protocol._methods import INITIALIZE as INITIALIZE
 from actors.protocol._methods import INITIALIZED as INITIALIZED
 from actors.protocol._methods import METHODS as METHODS
@@ -113,10 +185,28 @@ from actors.protocol._text import TextDecoder as TextDecoder
 from actors.protocol._text import cap_text as cap_text
 
 __all__ = [
+    "BLOCK_BYTES_MAX",
     "ENVIRONMENT_INFO",
     "ENVIRONMENT_STATUS",
     "EVENT_BYTES_MAX",
+    "FILE_BYTES_MAX",
+    "FILE_HANDLES_MAX",
     "FRAME_BYTES_MAX",
+    "FS_CANONICALIZE",
+    "FS_CLOSE",
+    "FS_COPY",
+    "FS_CREATE_DIRECTORY",
+    "FS_GET_METADATA",
+    "FS_MISSING_CHANGED",
+    "FS_OPEN",
+    "FS_READ_BLOCK",
+    "FS_READ_DIRECTORY",
+    "FS_READ_FILE",
+    "FS_REMOVE",
+    "FS_WALK",
+    "FS_WATCH_MISSING",
+    "FS_WRITE_BLOCK",
+    "FS_WRITE_FILE",
     "INITIALIZE",
     "INITIALIZED",
     "MESSAGE_BYTES_MAX",
@@ -136,8 +226,15 @@ __all__ = [
     "RETAINED_BYTES_MAX",
     "RETAINED_CHUNKS_MAX",
     "UNREADABLE_ID",
+    "CanonicalizeParams",
+    "CanonicalizeResult",
     "Capabilities",
     "CappedText",
+    "CloseParams",
+    "CloseResult",
+    "CopyParams",
+    "CreateDirectoryParams",
+    "DirectoryEntry",
     "Empty",
     "EnvironmentInfo",
     "EnvironmentInherit",
@@ -149,17 +246,26 @@ __all__ = [
     "EventRefused",
     "Failure",
     "Family",
+    "FileFailureKind",
+    "FileMetadata",
+    "GetMetadataParams",
     "InitializeParams",
     "InitializeResult",
     "InvalidParams",
+    "LeftOut",
+    "LeftOutKind",
     "MalformedMessage",
     "Message",
     "MessageTooLarge",
     "Method",
+    "MissingChanged",
     "NetworkProxy",
     "News",
     "Nothing",
     "Notification",
+    "OpenMode",
+    "OpenParams",
+    "OpenResult",
     "OrderedEvent",
     "OutputChunk",
     "OutputGap",
@@ -170,9 +276,16 @@ __all__ = [
     "ProcessLog",
     "ProcessOutput",
     "ProtocolFault",
+    "ReadBlockParams",
+    "ReadBlockResult",
+    "ReadDirectoryParams",
+    "ReadDirectoryResult",
+    "ReadFileParams",
+    "ReadFileResult",
     "ReadParams",
     "ReadResult",
     "RecoveryRefused",
+    "RemoveParams",
     "Request",
     "RequestId",
     "Response",
@@ -191,11 +304,25 @@ __all__ = [
     "TerminateParams",
     "TerminateResult",
     "TextDecoder",
+    "WalkEntry",
+    "WalkError",
+    "WalkKind",
+    "WalkOptions",
+    "WalkParams",
+    "WalkResult",
+    "WatchMissingParams",
+    "WatchMissingResult",
+    "WriteBlockParams",
+    "WriteFileParams",
     "WriteParams",
     "WriteResult",
     "WriteStatus",
     "argv_empty",
+    "block_length_refused",
     "cap_text",
+    "copy_into_itself",
+    "copy_needs_recursive",
+    "copy_special",
     "cwd_foreign",
     "decode_bytes",
     "decode_message",
@@ -203,6 +330,14 @@ __all__ = [
     "encode_bytes",
     "encode_message",
     "encode_value",
+    "file_answer_too_large",
+    "file_failure_kind",
+    "file_handle_is_unknown",
+    "file_os_failure",
+    "file_too_large",
+    "handle_exists",
+    "handle_unknown",
+    "handles_full",
     "initialize_first",
     "initialize_once",
     "initialized_first",
@@ -210,9 +345,16 @@ __all__ = [
     "invalid_params",
     "invalid_request",
     "method_not_found",
+    "not_a_file",
     "os_failure_text",
+    "outside_roots",
+    "path_foreign",
     "path_from_uri",
+    "path_holds_link",
     "process_exists",
+    "removal_unsupported",
+    "root_not_removed",
+    "sandbox_unconfigured",
     "session_attached",
     "spawn_failed",
     "stdin_write_failed",
@@ -220,7 +362,9 @@ __all__ = [
     "unknown_session",
     "unreadable_message",
     "uri_from_path",
+    "walk_limits_zero",
     "write_id_empty",
+    "write_needs_base64",
 ]
 
 for _name in __all__:

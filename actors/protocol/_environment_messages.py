@@ -69,6 +69,10 @@ class Capabilities:
     """Ours: `process/terminate` with `graceMs` asks first."""
     process_tty_size: bool = attrs.field(default=False, metadata=LEFT_OUT)
     """Ours: `process/start` takes `rows` and `cols`."""
+    fs_links: bool = attrs.field(default=False, metadata=LEFT_OUT)
+    """Ours: `fs/getMetadata` with `linkItself`; listings and walks say what is a link."""
+    fs_close_discard: bool = attrs.field(default=False, metadata=LEFT_OUT)
+    """Ours: what is written to an open file becomes the file at `fs/close`, and `discard` drops it."""
 
 
 @attrs.frozen(kw_only=True)

@@ -32,9 +32,9 @@ class SpawnFailureKind(enum.Enum):
     FAILED = "spawnFailed"
 
 
-def invalid_request(message: str) -> Failure:
+def invalid_request(message: str, data: Any = None) -> Failure:
     """Say that a request has no place here."""
-    return Failure(ErrorCode.INVALID_REQUEST, message)
+    return Failure(ErrorCode.INVALID_REQUEST, message, data)
 
 
 def invalid_params(fault: InvalidParams | str) -> Failure:

@@ -17,6 +17,34 @@ from actors.protocol._environment_messages import (
     InitializeResult,
     Nothing,
 )
+from actors.protocol._file_messages import (
+    CanonicalizeParams,
+    CanonicalizeResult,
+    CopyParams,
+    CreateDirectoryParams,
+    FileMetadata,
+    GetMetadataParams,
+    ReadDirectoryParams,
+    ReadDirectoryResult,
+    ReadFileParams,
+    ReadFileResult,
+    RemoveParams,
+    WalkParams,
+    WalkResult,
+    WriteFileParams,
+)
+from actors.protocol._file_stream_messages import (
+    CloseParams,
+    CloseResult,
+    MissingChanged,
+    OpenParams,
+    OpenResult,
+    ReadBlockParams,
+    ReadBlockResult,
+    WatchMissingParams,
+    WatchMissingResult,
+    WriteBlockParams,
+)
 from actors.protocol._process_messages import (
     ProcessClosed,
     ProcessExited,
@@ -114,11 +142,26 @@ PROCESS_READ: Final = Method("process/read", Family.EXEC, ReadParams, ReadResult
 PROCESS_WRITE: Final = Method("process/write", Family.EXEC, WriteParams, WriteResult)
 PROCESS_SIGNAL: Final = Method("process/signal", Family.EXEC, SignalParams, Empty)
 PROCESS_TERMINATE: Final = Method("process/terminate", Family.EXEC, TerminateParams, TerminateResult)
+FS_READ_FILE: Final = Method("fs/readFile", Family.FILESYSTEM, ReadFileParams, ReadFileResult)
+FS_WRITE_FILE: Final = Method("fs/writeFile", Family.FILESYSTEM, WriteFileParams, Empty)
+FS_CREATE_DIRECTORY: Final = Method("fs/createDirectory", Family.FILESYSTEM, CreateDirectoryParams, Empty)
+FS_GET_METADATA: Final = Method("fs/getMetadata", Family.FILESYSTEM, GetMetadataParams, FileMetadata)
+FS_CANONICALIZE: Final = Method("fs/canonicalize", Family.FILESYSTEM, CanonicalizeParams, CanonicalizeResult)
+FS_READ_DIRECTORY: Final = Method("fs/readDirectory", Family.FILESYSTEM, ReadDirectoryParams, ReadDirectoryResult)
+FS_WALK: Final = Method("fs/walk", Family.FILESYSTEM, WalkParams, WalkResult)
+FS_REMOVE: Final = Method("fs/remove", Family.FILESYSTEM, RemoveParams, Empty)
+FS_COPY: Final = Method("fs/copy", Family.FILESYSTEM, CopyParams, Empty)
+FS_OPEN: Final = Method("fs/open", Family.FILESYSTEM, OpenParams, OpenResult)
+FS_READ_BLOCK: Final = Method("fs/readBlock", Family.FILESYSTEM, ReadBlockParams, ReadBlockResult)
+FS_WRITE_BLOCK: Final = Method("fs/writeBlock", Family.FILESYSTEM, WriteBlockParams, Empty)
+FS_CLOSE: Final = Method("fs/close", Family.FILESYSTEM, CloseParams, CloseResult)
+FS_WATCH_MISSING: Final = Method("fs/watchMissing", Family.FILESYSTEM, WatchMissingParams, WatchMissingResult)
 
 INITIALIZED: Final = News("initialized", Empty)
 PROCESS_OUTPUT: Final = News("process/output", ProcessOutput)
 PROCESS_EXITED: Final = News("process/exited", ProcessExited)
 PROCESS_CLOSED: Final = News("process/closed", ProcessClosed)
+FS_MISSING_CHANGED: Final = News("fs/missingChanged", MissingChanged)
 
 METHODS: Final[dict[str, Method[Any, Any]]] = {
     method.name: method
@@ -131,11 +174,25 @@ METHODS: Final[dict[str, Method[Any, Any]]] = {
         PROCESS_WRITE,
         PROCESS_SIGNAL,
         PROCESS_TERMINATE,
+        FS_READ_FILE,
+        FS_WRITE_FILE,
+        FS_CREATE_DIRECTORY,
+        FS_GET_METADATA,
+        FS_CANONICALIZE,
+        FS_READ_DIRECTORY,
+        FS_WALK,
+        FS_REMOVE,
+        FS_COPY,
+        FS_OPEN,
+        FS_READ_BLOCK,
+        FS_WRITE_BLOCK,
+        FS_CLOSE,
+        FS_WATCH_MISSING,
     )
 }
 """By name."""
 
 NEWS: Final[dict[str, News[Any]]] = {
-    news.name: news for news in (INITIALIZED, PROCESS_OUTPUT, PROCESS_EXITED, PROCESS_CLOSED)
+    news.name: news for news in (INITIALIZED, PROCESS_OUTPUT, PROCESS_EXITED, PROCESS_CLOSED, FS_MISSING_CHANGED)
 }
 """By name."""

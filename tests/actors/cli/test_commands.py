@@ -225,3 +225,27 @@ def test_a_module_in_the_folder_the_demo_is_called_from_is_not_run(tmp_path: Pat
 
     assert told.returncode == 0, told.stderr
     assert "stranger" not in told.stdout + told.stderr
+
+
+def test_an_executor_keeps_working_folders_in_its_roots(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    serving = [*GREENROOM, "executor", "--exit-with-parent", "--file-root", str(tmp_path / "in")]
+    with subprocess.Popen(serving, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        url = process.stdout.readline().strip()
+        inside = greenroom("run", url, "--cwd", str(tmp_path / "in"), "--", "pwd")
+        outside = greenroom("run", url, "--cwd", str(tmp_path), "--", "pwd")
+        process.stdin.close()
+
+    assert inside.stdout == f"{tmp_path}/in\n"
+    assert outside.returncode != 0
+    assert "outside of the roots" in outside.stderr
+
+
+def test_a_root_that_is_not_there_is_one_line_on_the_error_output(tmp_path: Path) -> None:
+    told = greenroom("executor", "--file-root", str(tmp_path / "missing"))
+
+    assert told.returncode == 2
+    assert told.stderr.count("\n") == 1
+    assert "name a folder that exists" in told.stderr

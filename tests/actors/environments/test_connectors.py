@@ -26,7 +26,7 @@ from actors.environments import (
     StatusReady,
     open_manager,
 )
-from actors.environments.testing import MemoryConnector, ScriptedProvider
+from actors.environments.testing import MemoryConnector, ScriptedProvider, open_manager_in_memory
 from actors.executor import serve_executor
 from actors.harness import Client, DidNotRun, MayHaveRun
 from actors.harness.testing import Cut, FakeExecutor, FakeProcess, MemoryNetwork
@@ -241,10 +241,11 @@ async def test_a_connector_without_encryption_refuses_a_bundle() -> None:
         await HarnessConnector().hold(request, Told())
 
 
-async def test_there_are_no_files_yet(autojump_clock) -> None:
-    async with open_root() as root, open_manager(root) as manager:
-        with pytest.raises(NotSupported, match=r"environment\.files"):
-            _ = manager.materialize("tools", MEMORY).files
+async def test_a_link_in_memory_has_no_files(autojump_clock) -> None:
+    async with open_manager_in_memory() as manager:
+        environment = manager.upsert("tools", ScriptedProvider())
+        with pytest.raises(NotSupported, match="files"):
+            await environment.files.exists("/x")
 
 
 async def test_39_upserting_a_url_starts_a_tcp_connection_without_further_calls() -> None:

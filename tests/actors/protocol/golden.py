@@ -15,6 +15,8 @@ def golden_steps() -> list[dict[str, Any]]:
     """Each recorded step, in order."""
     if not GOLDEN.exists():
         return []
-    text = GOLDEN.read_text().replace("{ROOT}", "/root/of/test").replace('"{PATH_DIRS}"', '["/a"]')
+    text = (
+        GOLDEN.read_text().replace("{ROOT}", "/root/of/test").replace('"{PATH_DIRS}"', '["/a"]').replace('"{MS}"', "1")
+    )
     steps = [json.loads(line) for line in text.splitlines()]
     return [step for step in steps if "scenario" in step]

@@ -43,13 +43,23 @@ def refusal(method: str, params: Any) -> str | None:
             path_from_uri(decoded.cwd)
             if not decoded.argv:
                 return argv_empty().message
+        if method.startswith("fs/"):
+            for uri in file_uris(decoded):
+                path_from_uri(uri)
         if method == "process/write" and not decoded.write_id:
             return write_id_empty().message
     except InvalidParams as fault:
         return fault.rule
     except PathUriRefused as fault:
+        if method.startswith("fs/") and fault.foreign:
+            return None  # Refused, but with a code of its own.
         return cwd_foreign(fault.uri, "linux").message if fault.foreign else fault.rule
     return None
+
+
+def file_uris(params: Any) -> list[str]:
+    named = [getattr(params, name, None) for name in ("path", "source_path", "destination_path", "present")]
+    return [uri for uri in (*named, *getattr(params, "missing", ())) if uri is not None]
 
 
 @needs_golden
