@@ -7,7 +7,7 @@ exceptions with keys in their frames) never leaves this package: see `_ends` and
 
 import hashlib
 from collections.abc import Callable
-from typing import Final
+from typing import Final, Protocol
 
 import attrs
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -51,7 +51,7 @@ class _Hash:
 
     def __init__(self, algorithm: HashAlgorithm) -> None:
         self.hashlen = algorithm.digest_size
-        self._new: Callable[[bytes], hashlib._Hash] = getattr(hashlib, algorithm.name)
+        self._new: Callable[[bytes], _Digest] = getattr(hashlib, algorithm.name)
 
     def hash(self, data: bytes) -> bytes:
         return self._new(data).digest()
