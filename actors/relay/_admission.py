@@ -110,7 +110,7 @@ class Admission:
         return Ruling(self._numbers)
 
     def validated(self, stream_id: str, number: int, verdict: Verdict, now_s: float) -> Refusal | Ruling | None:
-        """Judge the registry's answer. None: nobody waits for it any more. A ruling: make the reply, then `activate`."""
+        """Judge the registry's answer. None: nobody waits for it. A ruling: make the reply, then `activate`."""
         if self.pending.get(stream_id) != number:
             return None
         del self.pending[stream_id]

@@ -1,7 +1,7 @@
 """A nursery for our own helpers: it ends with its block, and never shows in what the block raises (case P20)."""
 
+from contextlib import AbstractAsyncContextManager
 from types import TracebackType
-from typing import Any
 
 import trio
 
@@ -16,13 +16,13 @@ class open_background:  # noqa: N801  # Used as a function: `async with open_bac
     """
 
     def __init__(self) -> None:
-        self._manager: Any = trio.open_nursery()
+        self._manager: AbstractAsyncContextManager[trio.Nursery, bool | None] = trio.open_nursery()
         self._nursery: trio.Nursery | None = None
 
     async def __aenter__(self) -> trio.Nursery:
         """Open the nursery."""
-        self._nursery = nursery = await self._manager.__aenter__()
-        return nursery
+        self._nursery = await self._manager.__aenter__()
+        return self._nursery
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

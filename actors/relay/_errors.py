@@ -158,11 +158,15 @@ class DialRefused(DialFailed):
 
 
 class HandshakeFailed(RelayError):
-    """The stream was never opened."""
+    """The stream was never opened. `retryable` tells whether a fresh bundle may help."""
+
+    def __init__(self, text: str, *, retryable: bool = False) -> None:
+        super().__init__(text)
+        self.retryable = retryable
 
 
 class StreamReset(RelayError):
-    """The peer, or the router in its name, gave the stream up. Resets are not authenticated: their text is not shown."""
+    """The peer, or the router in its name, gave the stream up. Its text is not shown: nobody vouches for it."""
 
     def __init__(self) -> None:
         super().__init__("Noise relay stream reset")

@@ -137,7 +137,8 @@ class UncheckedFrame:
 
 
 def _body_of(message: pb.RelayMessageFrame) -> Body:
-    match message.WhichOneof("body"):
+    kind = message.WhichOneof("body")
+    match kind:
         case "data":
             return _data_of(message.data)
         case "ack_frame":
@@ -150,7 +151,8 @@ def _body_of(message: pb.RelayMessageFrame) -> Body:
             return Heartbeat()
         case "handshake":
             return _handshake_of(message.handshake)
-        case None:
+        case _:
+            assert kind is None, f"the schema knows a body that this table does not: {kind}"
             raise FrameInvalid("relay message frame is missing body")
 
 

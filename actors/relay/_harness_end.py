@@ -4,7 +4,7 @@ One of the two files of this package that know Noise.
 """
 
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Protocol
 
@@ -23,7 +23,7 @@ from actors.relay._errors import (
     StreamFailed,
     StreamReset,
 )
-from actors.relay._frames import Ack, Data, Handshake, Reset, encode_handshake, encode_resume, parse
+from actors.relay._frames import Ack, Data, Handshake, Reset, UncheckedFrame, encode_handshake, encode_resume, parse
 from actors.relay._limits import RelayLimits
 from actors.relay._outgoing import Outgoing
 from actors.relay._schedule import LaneFailed
@@ -69,7 +69,7 @@ async def open_harness_stream(
     dialer: Dialer,
     limits: RelayLimits | None = None,
     stream_id: str | None = None,
-) -> AsyncIterator[RelayStream]:
+) -> AsyncGenerator[RelayStream, None]:
     """Dial, shake hands, and give the stream once its channel exists.
 
     Args:
@@ -81,8 +81,9 @@ async def open_harness_stream(
 
     Raises:
         DialFailed: The rendezvous could not be reached.
-        HandshakeFailed: The executor did not answer, or not as it should; the cause says more where there is one.
-        ConnectionLost: The connection ended before the answer came.
+        HandshakeFailed: The executor did not answer, or not as it should, or the connection ended before it could; the
+            cause says more where there is one.
+        StreamReset: The executor, or the router in its name, refused the stream.
 
     Cancelled:
         The executor is told by a reset, as far as that takes no longer than the close limit; nothing is left.
@@ -133,7 +134,9 @@ class _HarnessEnd:
             self._stream.send_ack()
             return self._stream
         assert scope.cancelled_caught, "nothing else leaves the block"
-        raise HandshakeFailed(f"the executor did not answer the handshake within {self._limits.handshake_s:g} s")
+        raise HandshakeFailed(
+            f"the executor did not answer the handshake within {self._limits.handshake_s:g} s", retryable=True
+        )
 
     async def _wait_for_reply(self, connection: PhysicalConnection) -> SecureChannel:
         while True:
@@ -141,8 +144,10 @@ class _HarnessEnd:
                 message = await connection.receive()
             except ConnectionLost as lost:
                 if lost.reason is DisconnectReason.PEER_CLOSE:
-                    raise HandshakeFailed("Noise relay websocket received close frame during handshake") from lost
-                raise HandshakeFailed("Noise relay websocket ended during handshake") from lost
+                    raise HandshakeFailed(
+                        "Noise relay websocket received close frame during handshake", retryable=True
+                    ) from lost
+                raise HandshakeFailed("Noise relay websocket ended during handshake", retryable=True) from lost
             if (reply := self._reply_in(message)) is not None:
                 try:
                     return self._initiator.read_response(reply)
@@ -251,7 +256,7 @@ class _HarnessEnd:
         self._end(StreamFailed(str(failed.error)))
 
 
-def _parse(message: bytes | str, failure: type[HandshakeFailed | StreamFailed]):  # noqa: ANN202
+def _parse(message: bytes | str, failure: type[HandshakeFailed | StreamFailed]) -> UncheckedFrame:
     if isinstance(message, str):
         raise failure("Noise relay transport expects binary protobuf frames")
     try:

@@ -103,6 +103,12 @@ class Outgoing:
             self.lane_closed(stream_id)
         self._connection_lot.unpark_all()
 
+    async def wait_empty(self, lane: Lane, has_ended: Callable[[], bool]) -> None:
+        """Wait until a lane has nothing more to send."""
+        await trio.lowlevel.checkpoint()
+        while lane.packer.queued_bytes > 0 and not has_ended():
+            await self._lots.setdefault(lane.stream_id, trio.lowlevel.ParkingLot()).park()
+
     async def drain(self) -> None:
         """Wait until nothing waits to be written, or never if a window stays shut: bound it."""
         self._drained = trio.Event()

@@ -1,7 +1,7 @@
 """Physical connections by WebSocket. The one file of this package that knows trio-websocket."""
 
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from ssl import SSLContext, create_default_context
 from typing import cast
@@ -190,7 +190,7 @@ class WebSocketDialer:
     """How to reach a host and port."""
 
     @asynccontextmanager
-    async def dial(self, url: str) -> AsyncIterator[WebSocketConnection]:
+    async def dial(self, url: str) -> AsyncGenerator[WebSocketConnection, None]:
         """Connect for as long as the context lasts.
 
         Raises:
@@ -237,11 +237,12 @@ class WebSocketDialer:
     async def _upgrade(
         self, nursery: trio.Nursery, stream: _ListeningStream, host: str, resource: str, target: str
     ) -> WebSocketConnection:
-        with trio.CancelScope() as opening:
-            reader = _Reader(nursery, opening)
+        opening = trio.CancelScope()
+        reader = _Reader(nursery, opening)
+        with opening:
             socket = await trio_websocket.wrap_client_stream(
-                cast(trio.Nursery, reader),
-                cast(trio.SocketStream, stream),
+                cast("trio.Nursery", reader),
+                cast("trio.SocketStream", stream),
                 host=host,
                 resource=resource,
                 extra_headers=[(name.encode(), value.encode()) for name, value in self.headers],
