@@ -61,6 +61,10 @@ from actors.relay._redial import Redial as Redial
 from actors.relay._statistics import ExecutorStatistics as ExecutorStatistics
 from actors.relay._stream import RelayStream as RelayStream
 from actors.relay._stream import StreamStatistics as StreamStatistics
+from actors.relay._upkeep import ExecutorRegistration as ExecutorRegistration
+from actors.relay._upkeep import RegistrarFailed as RegistrarFailed
+from actors.relay._upkeep import UpkeepEvent as UpkeepEvent
+from actors.relay._upkeep import keep_executor_connected as keep_executor_connected
 from actors.relay._websocket import WebSocketConnection as WebSocketConnection
 from actors.relay._websocket import WebSocketDialer as WebSocketDialer
 from actors.relay._websocket import cut_url as cut_url
@@ -79,6 +83,7 @@ __all__ = [
     "Dialer",
     "DisconnectReason",
     "ExecutorEnd",
+    "ExecutorRegistration",
     "ExecutorStatistics",
     "ExecutorStream",
     "FailureBudget",
@@ -100,6 +105,7 @@ __all__ = [
     "ReassemblyFull",
     "RecordTooLarge",
     "Redial",
+    "RegistrarFailed",
     "RelayError",
     "RelayLimits",
     "RelayStream",
@@ -114,6 +120,7 @@ __all__ = [
     "StreamStatistics",
     "TraceContext",
     "UncheckedFrame",
+    "UpkeepEvent",
     "Validator",
     "Verdict",
     "WebSocketConnection",
@@ -122,6 +129,7 @@ __all__ = [
     "decode",
     "encode",
     "encode_reset",
+    "keep_executor_connected",
     "open_background",
     "open_harness_stream",
     "parse",

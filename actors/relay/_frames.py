@@ -121,6 +121,11 @@ class UncheckedFrame:
         """Whose frame it claims to be; may be blank."""
         return self._message.stream_id
 
+    @property
+    def is_reset(self) -> bool:
+        """Whether it claims to end its stream."""
+        return self._message.HasField("reset")
+
     def validate(self) -> Frame:
         """Hold the frame against the rules of its kind.
 
