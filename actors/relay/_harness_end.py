@@ -5,7 +5,7 @@ One of the two files of this package that know Noise.
 
 import uuid
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Protocol
 
 import trio
@@ -23,7 +23,17 @@ from actors.relay._errors import (
     StreamFailed,
     StreamReset,
 )
-from actors.relay._frames import Ack, Data, Handshake, Reset, UncheckedFrame, encode_handshake, encode_resume, parse
+from actors.relay._frames import (
+    Ack,
+    Data,
+    Handshake,
+    Reset,
+    UncheckedFrame,
+    encode_handshake,
+    encode_reset,
+    encode_resume,
+    parse,
+)
 from actors.relay._limits import RelayLimits
 from actors.relay._outgoing import Outgoing
 from actors.relay._schedule import LaneFailed
@@ -127,9 +137,13 @@ class _HarnessEnd:
         except NoiseError as error:
             raise HandshakeFailed(f"failed to start Noise relay handshake: {error}") from error
         with trio.move_on_after(self._limits.handshake_s) as scope:
-            await connection.send(encode_resume(self._stream_id))
-            await connection.send(encode_handshake(self._stream_id, request))
-            channel = await self._wait_for_reply(connection)
+            try:
+                await connection.send(encode_resume(self._stream_id))
+                await connection.send(encode_handshake(self._stream_id, request))
+                channel = await self._wait_for_reply(connection)
+            except (HandshakeFailed, trio.Cancelled):
+                await self._take_back(connection)
+                raise
             self._stream = RelayStream(self._stream_id, 1, channel, self._outgoing, self._limits)
             self._stream.send_ack()
             return self._stream
@@ -137,6 +151,11 @@ class _HarnessEnd:
         raise HandshakeFailed(
             f"the executor did not answer the handshake within {self._limits.handshake_s:g} s", retryable=True
         )
+
+    async def _take_back(self, connection: PhysicalConnection) -> None:
+        """Tell the executor that nobody waits for its answer any more, within a bound."""
+        with trio.move_on_after(self._limits.close_s / 4, shield=True), suppress(ConnectionLost):
+            await connection.send(encode_reset(self._stream_id))
 
     async def _wait_for_reply(self, connection: PhysicalConnection) -> SecureChannel:
         while True:

@@ -54,10 +54,14 @@ class Liveness:
 
     @property
     def deadline_s(self) -> float:
-        """When to look again."""
+        """When something is due."""
         if self.pinged_s is None:
             return self.next_ping_s
         return max(self.pinged_s, self.heard_s) + self.limit_s
+
+    def next_look_s(self, now_s: float) -> float:
+        """When to look again at the latest, also if a pong makes the next ping due before the silence limit."""
+        return min(self.deadline_s, self.next_ping_s) if self.next_ping_s > now_s else self.deadline_s
 
     def silent_for_s(self, now_s: float) -> float:
         """Tell how long nothing has arrived."""

@@ -7,7 +7,7 @@ import trio
 
 from actors.relay._connection import PhysicalConnection
 from actors.relay._errors import ConnectionLost, DialFailed, DisconnectReason
-from actors.relay._frames import Reset, Resume, decode
+from actors.relay._frames import Reset, Resume, decode, encode_reset
 from actors.relay._websocket import cut_url
 
 __all__ = ["MemoryConnection", "MemoryDialer", "MemoryRouter", "memory_connection_pair"]
@@ -158,6 +158,8 @@ class MemoryRouter:
         except ConnectionLost:
             if stream_id is not None and self._harnesses.get(stream_id) is connection:
                 del self._harnesses[stream_id]
+                with suppress(ConnectionLost):
+                    await self._towards_executor.send(encode_reset(stream_id))
         finally:
             connection.close()
 

@@ -126,7 +126,7 @@ class WebSocketConnection:
     async def keep_alive(self, nursery: trio.Nursery) -> None:
         """Ping a silent peer, and cut the connection when it stays silent."""
         while True:
-            await trio.sleep_until(self._liveness.deadline_s)
+            await trio.sleep_until(self._liveness.next_look_s(trio.current_time()))
             now_s = trio.current_time()
             self._liveness = self._liveness.heard(self._stream.heard_s(now_s))
             match self._liveness.action(now_s):

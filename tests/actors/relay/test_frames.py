@@ -27,12 +27,12 @@ from actors.relay import _relay_v1_pb2 as pb
 UINT32 = st.integers(0, 2**32 - 1)
 WORDS = st.text(st.characters(codec="utf-8"), min_size=1, max_size=40).filter(str.strip)
 BODIES = st.one_of(
-    st.builds(Data, UINT32, st.binary(min_size=1, max_size=300)),
+    st.builds(Data, UINT32, st.binary(min_size=1, max_size=60)),
     st.builds(Ack),
     st.builds(Resume, UINT32),
     st.builds(Reset, WORDS),
     st.builds(Heartbeat),
-    st.builds(Handshake, st.binary(min_size=1, max_size=300)),
+    st.builds(Handshake, st.binary(min_size=1, max_size=60)),
 )
 FRAMES = st.builds(Frame, WORDS, BODIES, UINT32)
 
@@ -59,22 +59,22 @@ def test_any_bytes_are_a_valid_frame_or_a_typed_refusal(data: bytes) -> None:
 
 
 @pytest.mark.fuzz
-@given(FRAMES, st.data())
-def test_one_flipped_bit_never_yields_a_frame_that_breaks_its_rules(frame: Frame, data: st.DataObject) -> None:
+@given(FRAMES)
+def test_one_flipped_bit_anywhere_never_yields_a_frame_that_breaks_its_rules(frame: Frame) -> None:
     """Mutant: `_data_of` accepts a segment count other than 1."""
-    encoded = bytearray(encode(frame))
-    bit = data.draw(st.integers(0, 8 * len(encoded) - 1))
-    encoded[bit // 8] ^= 1 << bit % 8
-
-    try:
-        decode(bytes(encoded))
-    except (FrameUndecodable, FrameInvalid):
-        return
-    message = pb.RelayMessageFrame.FromString(bytes(encoded))
-    assert message.version == 1
-    assert message.WhichOneof("body")
-    if message.HasField("data"):
-        assert (message.data.segment_index, message.data.segment_count) == (0, 1)
+    whole = encode(frame)
+    for bit in range(8 * len(whole)):
+        encoded = bytearray(whole)
+        encoded[bit // 8] ^= 1 << bit % 8
+        try:
+            decode(bytes(encoded))
+        except (FrameUndecodable, FrameInvalid):
+            continue
+        message = pb.RelayMessageFrame.FromString(bytes(encoded))
+        assert message.version == 1
+        assert message.WhichOneof("body")
+        if message.HasField("data"):
+            assert (message.data.segment_index, message.data.segment_count) == (0, 1)
 
 
 def test_defaults_are_left_out_and_a_resume_is_an_empty_message() -> None:
