@@ -64,7 +64,7 @@ async def connected(
         ours, theirs = memory_pair(capacity)
         server = Server(theirs)
         nursery.start_soon(server.accept)
-        async with dialer(ours, limits).dial(URL) as connection:
+        async with dialer(ours, limits or RelayLimits(close_s=0.02)).dial(URL) as connection:
             yield connection, server
         nursery.cancel_scope.cancel()
 
