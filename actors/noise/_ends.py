@@ -274,9 +274,7 @@ class Responder(_End):
             try:
                 payload = handshake.read(message)
                 if handshake.remote_static is not None:
-                    _ = (
-                        handshake.remote_static.mlkem768
-                    )  # An unusable key is refused before anybody is asked.
+                    _ = handshake.remote_static.mlkem768  # An unusable key is refused before anybody is asked.
                     request = HandshakeRequest(key_of_pair(handshake.remote_static), payload)
                     self._revive(handshake, _Phase.ASKED)
                     return request

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import attrs
 import trio
 import trio_websocket
+from wsproto.utilities import LocalProtocolError
 
 from actors.relay._background import open_background
 from actors.relay._errors import ConnectionLost, DialFailed, DialRefused, DisconnectReason
@@ -86,6 +87,9 @@ class _Reader:
             await read()
         except trio_websocket.ConnectionRejected as rejected:
             self.rejected = rejected
+        except LocalProtocolError:
+            # A ping that comes after our close: the library answers it, which the protocol object refuses.
+            pass
         finally:
             self._opening.cancel()
 

@@ -97,7 +97,7 @@ class Endpoints:
             "url": self.dial_url("harness", meeting.ticket),
             "security_profile": PROFILE,
             "executor_registration_id": meeting.registration.registration_id,
-            "executor_public_key": meeting.registration.public_key.to_fields(),
+            "executor_public_key": meeting.registration.key_fields,
             "harness_key_authorization": meeting.secret,
         }
 

@@ -5,6 +5,8 @@ harnesses ask again. So nothing is stored, and an environment that is not known 
 """
 
 import enum
+import hashlib
+import hmac
 from collections.abc import Callable
 
 import attrs
@@ -57,8 +59,10 @@ class Registration:
     """What it serves."""
     registration_id: str
     """Names it; no secret."""
-    public_key: PublicKey
-    """The executor's key."""
+    key_digest: bytes = attrs.field(repr=False)
+    """The executor's key, to compare with."""
+    key_fields: dict[str, str] = attrs.field(repr=False)
+    """The executor's key, to give to harnesses."""
     ticket_digest: bytes = attrs.field(repr=False)
     """What the executor dials with."""
     is_connected: bool = False
@@ -73,8 +77,8 @@ class Authorization:
 
     registration: Registration
     """Whom it may meet."""
-    harness_key: PublicKey
-    """Who may."""
+    key_digest: bytes = attrs.field(repr=False)
+    """Who may. A key itself takes 10 KB, and there is one of these for each stream."""
     grant: Grant
     """On whose behalf."""
     expires_s: float
@@ -133,7 +137,7 @@ class Registry:
         place = (grant.tenant, environment_id)
         ticket = self._fresh()
         known = self._by_environment.get(place)
-        if known is not None and known.public_key == key:
+        if known is not None and hmac.compare_digest(known.key_digest, _digest_of(key)):
             del self._by_ticket[known.ticket_digest]
             known.ticket_digest = digest(ticket)
             self._by_ticket[known.ticket_digest] = known
@@ -145,7 +149,13 @@ class Registry:
         if known is not None:
             self._forget(known)
         registration = Registration(
-            grant.tenant, environment_id, f"reg_{self._fresh()}", key, digest(ticket), away_since_s=now_s
+            grant.tenant,
+            environment_id,
+            f"reg_{self._fresh()}",
+            _digest_of(key),
+            key.to_fields(),
+            digest(ticket),
+            away_since_s=now_s,
         )
         self._by_environment[place] = self._by_ticket[registration.ticket_digest] = registration
         return registration, ticket
@@ -160,7 +170,7 @@ class Registry:
         meeting = Meeting(registration, self._fresh(), self._fresh())
         authorization = Authorization(
             registration,
-            key,
+            _digest_of(key),
             grant,
             now_s + self._limits.authorization_s,
             digest(meeting.secret),
@@ -183,7 +193,9 @@ class Registry:
             return False
         self._use_up(authorization)
         return (
-            authorization.harness_key == key and authorization.stream_id is not None and now_s < authorization.expires_s
+            hmac.compare_digest(authorization.key_digest, _digest_of(key))
+            and authorization.stream_id is not None
+            and now_s < authorization.expires_s
         )
 
     def executor_dials(self, ticket: str) -> Registration | None:
@@ -235,3 +247,8 @@ class Registry:
         del self._by_ticket[registration.ticket_digest]
         for authorization in [a for a in self._by_secret.values() if a.registration is registration]:
             self._use_up(authorization)
+
+
+def _digest_of(key: PublicKey) -> bytes:
+    """Both halves together: neither may be exchanged alone."""
+    return hashlib.sha256(key.x25519 + key.mlkem768).digest()

@@ -3,14 +3,16 @@
 import ipaddress
 import math
 import secrets
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from ssl import SSLContext
 from urllib.parse import parse_qs, urlsplit
 
 import attrs
 import h11
 import trio
+from wsproto.connection import Connection
 
 from actors.relay import open_background
 from actors.rendezvous._counters import Counters, RendezvousStatistics
@@ -192,8 +194,8 @@ class Rendezvous:
             return
         counters.connections += 1
         try:
-            if (upgrade := await self._serve_http(stream)) is not None:
-                await self._serve_websocket(stream, upgrade)
+            if (link := await self._serve_http(stream)) is not None:
+                await link()
         except Exception as error:  # One connection's misfortune, or a bug of ours, is not the others'.
             counters.connections_failed += 1
             self._last_failure = type(error).__name__
@@ -202,8 +204,11 @@ class Rendezvous:
             self._left.set()
             await trio.aclose_forcefully(stream)
 
-    async def _serve_http(self, stream: trio.abc.Stream) -> HttpUpgrade | None:
-        """Answer requests until the connection ends or wants to be a WebSocket."""
+    async def _serve_http(self, stream: trio.abc.Stream) -> Callable[[], Awaitable[None]] | None:
+        """Answer requests until the connection ends or becomes a link; give the link.
+
+        What the request held is let go of before the link begins to live: there may be thousands, for days.
+        """
         http = HttpServerConnection(stream, self._limits)
         while True:
             try:
@@ -217,7 +222,7 @@ class Rendezvous:
                 case None:
                     return None
                 case HttpUpgrade():
-                    return request
+                    return await self._admit(stream, request)
                 case HttpRequest():
                     if not await self._answer(http, request):
                         return None
@@ -235,32 +240,31 @@ class Rendezvous:
             return await http.answer(refused.trouble.status, _error_body(refused.trouble), _retry_after(refused))
         return await http.answer(200, answer)
 
-    async def _serve_websocket(self, stream: trio.abc.Stream, upgrade: HttpUpgrade) -> None:
+    async def _admit(self, stream: trio.abc.Stream, upgrade: HttpUpgrade) -> Callable[[], Awaitable[None]] | None:
         now_s = trio.current_time()
         parts = urlsplit(upgrade.target)
         ticket = parse_qs(parts.query).get("ticket", [""])[0]
         role = _ROLES.get(parts.path)
         if self._draining or not self._dials.try_take(now_s):
             self._counters.dials_rate_limited += 1
-            wait_s = max(1.0, self._dials.wait_s(now_s))
-            await self._refuse_dial(stream, 503, f"retry-after: {math.ceil(wait_s)}\r\n")
-        elif role == "executor" and (registration := self._registry.executor_dials(ticket)) is not None:
-            if opener := await self._upgrade(stream, upgrade):
-                await self._router.serve_executor(registration, opener)
-        elif role == "harness":
-            await self._serve_harness(stream, upgrade, ticket, now_s)
-        else:
+            await self._refuse_dial(stream, 503, retry_after_s=max(1.0, self._dials.wait_s(now_s)))
+            return None
+        if role == "executor" and (registration := self._registry.executor_dials(ticket)) is not None:
+            opener = await self._upgrade(stream, upgrade)
+            return opener and partial(self._router.serve_executor, registration, opener)
+        if role != "harness":
             # An executor takes any 4xx for "register again", a harness for "ask for another bundle".
             await self._refuse_dial(stream, 404)
-
-    async def _serve_harness(self, stream: trio.abc.Stream, upgrade: HttpUpgrade, ticket: str, now_s: float) -> None:
+            return None
         if (authorization := self._registry.harness_dials(ticket, now_s)) is None:
             await self._refuse_dial(stream, 401)
-        elif self._router.streams_by_grant.get(authorization.grant.name, 0) >= self._limits.max_streams_per_token:
+            return None
+        if self._router.streams_by_grant.get(authorization.grant.name, 0) >= self._limits.max_streams_per_token:
             self._registry.harness_left(authorization)
-            await self._refuse_dial(stream, 503, "retry-after: 1\r\n")
-        elif opener := await self._upgrade(stream, upgrade):
-            await self._router.serve_harness(authorization, opener)
+            await self._refuse_dial(stream, 503, retry_after_s=1.0)
+            return None
+        opener = await self._upgrade(stream, upgrade)
+        return opener and partial(self._router.serve_harness, authorization, opener)
 
     async def _upgrade(
         self, stream: trio.abc.Stream, upgrade: HttpUpgrade
@@ -277,10 +281,14 @@ class Rendezvous:
             return None
         if scope.cancelled_caught:
             return None
-        return lambda source: ServerWebSocket(stream, protocol, source, self._nursery, self._limits)
+        return partial(self._socket, stream, protocol)
 
-    async def _refuse_dial(self, stream: trio.abc.Stream, status: int, headers: str = "") -> None:
+    def _socket(self, stream: trio.abc.Stream, protocol: Connection, source: FrameSource) -> ServerWebSocket:
+        return ServerWebSocket(stream, protocol, source, self._nursery, self._limits)
+
+    async def _refuse_dial(self, stream: trio.abc.Stream, status: int, *, retry_after_s: float | None = None) -> None:
         self._counters.dials_refused += 1
+        headers = "" if retry_after_s is None else f"retry-after: {math.ceil(retry_after_s)}\r\n"
         answer = f"HTTP/1.1 {status} Refused\r\nconnection: close\r\ncontent-length: 0\r\n{headers}\r\n"
         with trio.move_on_after(self._limits.head_s):
             with suppress(trio.BrokenResourceError, trio.ClosedResourceError):

@@ -4,7 +4,7 @@ A connection that is idle costs one task and about 6 KB, which is why this is no
 queue and locks cost three times that, and twice the CPU for each large frame (benchmarks/rendezvous.py).
 """
 
-from collections import deque
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Protocol
 
@@ -92,9 +92,9 @@ class ServerWebSocket:
         self._nursery, self._limits = nursery, limits
         self._liveness = Liveness.begin(limits.ping_interval_s, limits.silence_s, trio.current_time())
         # Answers to pings, pings and the close, as bytes: they go before the next frame.
-        self._control: deque[bytes] = deque()
-        # What was read and not looked at: at most what one read gave.
-        self._events: deque[Event] = deque(protocol.events())
+        self._control: list[bytes] = []
+        # What was read and not looked at: at most what one read gave. (A deque takes 760 bytes, also an empty one.)
+        self._events: Iterator[Event] = iter([*protocol.events()])
         self._parts: list[bytes] = []
         self._size = 0
         # Whether a task is writing; there is never a second.
@@ -115,8 +115,8 @@ class ServerWebSocket:
             WebSocketClosed: The connection is over.
         """
         while True:
-            while self._events:
-                if (message := self._take(self._events.popleft())) is not None:
+            for event in self._events:
+                if (message := self._take(event)) is not None:
                     return message[0]
             await self._read_more()
 
@@ -136,7 +136,7 @@ class ServerWebSocket:
         self.bytes_received += len(data)
         try:
             self._protocol.receive_data(bytes(data))
-            self._events.extend(self._protocol.events())
+            self._events = iter([*self._protocol.events()])
         except (RemoteProtocolError, LocalProtocolError) as error:
             raise self._end("protocol error") from error
 
@@ -207,7 +207,7 @@ class ServerWebSocket:
         size = 0
         while size < _BATCH_BYTES:
             if self._control:
-                data = self._control.popleft()
+                data, self._control = b"".join(self._control), []
             elif self._why is None and (frame := self._source.next_frame()) is not None:
                 parts.append(_header(len(frame)))
                 data = frame

@@ -228,6 +228,21 @@ async def test_p22_closing_never_waits_for_a_peer_that_waits_for_us(
     assert trio.current_time() - began_s <= 2.0
 
 
+async def test_p22_a_ping_that_comes_after_our_close_is_no_error(autojump_clock: trio.testing.MockClock) -> None:
+    """The library under us answers it, and raises for that."""
+    async with connected(RelayLimits()) as (connection, server):
+
+        async def ping_when_closed() -> None:
+            assert isinstance(await server.next(), CloseConnection)
+            await server.stream.send_all(b"\x89\x00")
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(ping_when_closed)
+            await trio.testing.wait_all_tasks_blocked()
+            nursery.cancel_scope.deadline = trio.current_time() + 5
+            await connection.close()
+
+
 async def test_p22_what_made_us_leave_is_what_comes_out() -> None:
     ours, theirs = trio.testing.memory_stream_pair()
     async with trio.open_nursery() as nursery:
