@@ -188,4 +188,7 @@ class RegistryClient:
 def _checked_id(environment_id: str) -> str:
     if not (trimmed := environment_id.strip()):
         raise RegistryConfigInvalid("environment id is required for remote exec-server registration")
+    if trimmed in (".", ".."):
+        # A path segment of these is taken away on the road, and the question would be another one.
+        raise RegistryConfigInvalid(f"environment id `{trimmed}` cannot stand in an address")
     return trimmed

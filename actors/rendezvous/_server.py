@@ -231,14 +231,18 @@ class Rendezvous:
         self._counters.requests += 1
         if request.path == "/health" and request.method == "GET":
             return await http.answer(200, {"status": "draining" if self._draining else "ok"})
+        # A connection that stays open would bring its next request here, too, after the end of draining.
+        headers = [("connection", "close")] if self._draining else []
         try:
             answer = self._endpoints.answer(request, trio.current_time(), draining=self._draining)
         except Refused as refused:
             self._counters.requests_refused += 1
             if refused.trouble in (Trouble.TOO_MANY, Trouble.BUSY):
                 self._counters.requests_rate_limited += 1
-            return await http.answer(refused.trouble.status, _error_body(refused.trouble), _retry_after(refused))
-        return await http.answer(200, answer)
+            return await http.answer(
+                refused.trouble.status, _error_body(refused.trouble), headers + _retry_after(refused)
+            )
+        return await http.answer(200, answer, headers)
 
     async def _admit(self, stream: trio.abc.Stream, upgrade: HttpUpgrade) -> Callable[[], Awaitable[None]] | None:
         now_s = trio.current_time()
