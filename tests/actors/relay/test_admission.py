@@ -149,7 +149,7 @@ class Admitting(RuleBasedStateMachine):
     def wait(self, gap_s: float) -> None:
         self.now_s += gap_s
 
-    @rule(stream_id=ids, authorization=st.sampled_from([b"ok", b"\xff", bytes(5000), None]))
+    @rule(stream_id=ids, authorization=st.sampled_from([b"ok", b"ok", b"ok", b"\xff", bytes(5000), None]))
     def handshake(self, stream_id: str, authorization: bytes | None) -> None:
         refusal = self.admission.handshake(stream_id, self.now_s)
         if stream_id in self.active:
@@ -182,7 +182,7 @@ class Admitting(RuleBasedStateMachine):
             self.counted += 1
 
     @precondition(lambda self: self.pending)
-    @rule(data=st.data(), verdict=st.sampled_from(Verdict))
+    @rule(data=st.data(), verdict=st.sampled_from([Verdict.VALID, Verdict.VALID, *Verdict]))
     def answer(self, data: st.DataObject, verdict: Verdict) -> None:
         stream_id = data.draw(st.sampled_from(sorted(self.pending)))
         number = self.pending.pop(stream_id)
