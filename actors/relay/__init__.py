@@ -38,7 +38,6 @@ from actors.relay._executor_end import ExecutorStream as ExecutorStream
 from actors.relay._executor_end import Handler as Handler
 from actors.relay._executor_end import Validator as Validator
 from actors.relay._executor_end import serve_executor as serve_executor
-from actors.relay._frames import RESET_REASON as RESET_REASON
 from actors.relay._frames import Ack as Ack
 from actors.relay._frames import Data as Data
 from actors.relay._frames import Frame as Frame
@@ -71,7 +70,6 @@ from actors.relay._websocket import cut_url as cut_url
 from actors.relay._websocket import retry_after_s as retry_after_s
 
 __all__ = [
-    "RESET_REASON",
     "Ack",
     "AckBeyondSent",
     "Cause",

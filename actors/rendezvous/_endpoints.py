@@ -9,10 +9,10 @@ import attrs
 
 from actors.noise import NoiseError, PublicKey
 from actors.rendezvous._answers import PROFILE
-from actors.rendezvous._http import HttpRequest
 from actors.rendezvous._limits import RendezvousLimits
 from actors.rendezvous._rates import RateMeter
 from actors.rendezvous._registry import MAX_ENVIRONMENT_ID, Refused, Registry, Trouble
+from actors.rendezvous._requests import HttpRequest
 from actors.rendezvous._tokens import Grant, TokenBook
 
 __all__ = ["Endpoints"]

@@ -8,52 +8,16 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-import attrs
 import h11
 import trio
 
 from actors.rendezvous._limits import RendezvousLimits
+from actors.rendezvous._requests import HttpRequest, HttpUpgrade
 
-__all__ = ["HttpRequest", "HttpServerConnection", "HttpUpgrade"]
+__all__ = ["HttpServerConnection"]
 
 _MAX_HEAD_BYTES = 16 * 1024
 _RECEIVE_BYTES = 16 * 1024
-
-
-@attrs.frozen
-class HttpRequest:
-    """One request, whole."""
-
-    method: str
-    """Upper case."""
-    target: str = attrs.field(repr=False)
-    """Path and query; the query may hold a secret."""
-    headers: list[tuple[bytes, bytes]] = attrs.field(repr=False)
-    """Lower-case names; values may hold secrets."""
-    body: bytes = attrs.field(repr=False)
-    """May hold secrets."""
-
-    def header(self, name: bytes) -> str | None:
-        """Give the one value of a header; none when it is absent or stands there twice."""
-        values = [value for key, value in self.headers if key == name]
-        return values[0].decode("latin-1") if len(values) == 1 else None
-
-    @property
-    def path(self) -> str:
-        """The target without its query."""
-        return self.target.partition("?")[0]
-
-
-@attrs.frozen
-class HttpUpgrade:
-    """A request to go on as something else."""
-
-    target: str = attrs.field(repr=False)
-    """Path and query; the query may hold a secret."""
-    headers: list[tuple[bytes, bytes]] = attrs.field(repr=False)
-    """Lower-case names."""
-    early: bytes = attrs.field(repr=False)
-    """What came behind the request."""
 
 
 class HttpServerConnection:

@@ -17,10 +17,11 @@ from wsproto.connection import Connection
 from actors.relay import open_background
 from actors.rendezvous._counters import Counters, RendezvousStatistics
 from actors.rendezvous._endpoints import Endpoints
-from actors.rendezvous._http import HttpRequest, HttpServerConnection, HttpUpgrade
+from actors.rendezvous._http import HttpServerConnection
 from actors.rendezvous._limits import RendezvousLimits
 from actors.rendezvous._rates import RateMeter
 from actors.rendezvous._registry import Refused, Registry, Trouble
+from actors.rendezvous._requests import HttpRequest, HttpUpgrade
 from actors.rendezvous._router import Router
 from actors.rendezvous._tokens import Grant, TokenBook
 from actors.rendezvous._websocket import FrameSource, ServerWebSocket, WebSocketClosed, accept_upgrade
