@@ -209,8 +209,10 @@ class Registering(RuleBasedStateMachine):
         self.meetings: list[tuple[Meeting, float, Registration]] = []
         self.dialled: dict[str, Authorization] = {}
         self.used: set[str] = set()
+        self.register(KEYS[0])
+        self.come_back()
 
-    @rule(gap_s=st.sampled_from([0.5, 20, 61, 4000]))
+    @rule(gap_s=st.sampled_from([0.5, 0.5, 0.5, 20, 61, 4000]))
     def wait(self, gap_s: float) -> None:
         self.now_s += gap_s
         self.registry.expire(self.now_s)
@@ -231,15 +233,20 @@ class Registering(RuleBasedStateMachine):
     @precondition(lambda self: self.tickets and self.here is None)
     @rule(data=st.data())
     def come(self, data: st.DataObject) -> None:
-        registration = self.registry.executor_dials(data.draw(st.sampled_from(sorted(self.tickets))))
+        self.come_back(data.draw(st.sampled_from(sorted(self.tickets))))
+
+    def come_back(self, ticket: str = "secret-0") -> None:
+        registration = self.registry.executor_dials(ticket)
         if registration is not None:
             self.here = registration
             self.registry.executor_came(registration)
 
     @precondition(lambda self: self.here is not None)
-    @rule()
-    def leave(self) -> None:
+    @rule(sure=st.integers(0, 3))
+    def leave(self, sure: int) -> None:
         assert self.here is not None
+        if sure < 3:
+            return
         self.registry.executor_left(self.here, self.now_s)
         self.here = None
 
@@ -265,6 +272,11 @@ class Registering(RuleBasedStateMachine):
             assert registration is self.here
             authorization.stream_id = "stream"
             self.dialled[meeting.ticket] = authorization
+
+    @precondition(lambda self: self.dialled)
+    @rule(data=st.data())
+    def dial_again(self, data: st.DataObject) -> None:
+        assert self.registry.harness_dials(data.draw(st.sampled_from(sorted(self.dialled))), self.now_s) is None
 
     @precondition(lambda self: self.dialled)
     @rule(data=st.data())
