@@ -67,7 +67,7 @@ STEPS = st.one_of(PUTS, PUTS, st.none(), PUTS, PUTS, st.none(), st.none(), st.sa
 
 
 @pytest.mark.fuzz
-@given(st.lists(STEPS, max_size=80))
+@given(st.lists(STEPS, min_size=30, max_size=80))
 def test_lanes_keep_order_take_turns_and_lose_nothing(steps: list[object]) -> None:
     """Mutants: `next` puts a lane back in front; `drop` leaves the lane's turn behind."""
     lanes, queued, last = FairLanes(), {name: [] for name in ["", "a", "b", "c"]}, None  # type: ignore[var-annotated]
