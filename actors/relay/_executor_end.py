@@ -67,7 +67,6 @@ async def serve_executor(
         connection: One that is open; whoever opened it closes it.
         identity: The executor's own keys.
         environment_id: Part of what every stream is bound to, as is ``registration_id``.
-        registration_id: See there.
         validate: Asks the registry about a harness.
         handler: Serves one stream.
         limits: Bounds.

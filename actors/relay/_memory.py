@@ -1,5 +1,6 @@
 """The twins behind `actors.relay.testing`. They keep every promise of the real ones, and take faults on request."""
 
+from collections import deque
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 
@@ -11,6 +12,8 @@ from actors.relay._frames import Reset, Resume, decode, encode_reset
 from actors.relay._websocket import cut_url
 
 __all__ = ["MemoryConnection", "MemoryDialer", "MemoryRouter", "memory_connection_pair"]
+
+_FRAMES_KEPT = 10_000
 
 Fault = Callable[[bytes], Sequence[bytes]]
 """What becomes of a frame on its way: give it back alone, twice, changed, later with another, or not at all."""
@@ -28,8 +31,8 @@ class MemoryConnection:
         self._lost: tuple[DisconnectReason, str] | None = None
         self.fault: Fault | None = None
         """What becomes of frames sent from here."""
-        self.sent: list[bytes] = []
-        """Every frame that was given to `send`, as a carrier in the middle would see it."""
+        self.sent: deque[bytes] = deque(maxlen=_FRAMES_KEPT)
+        """The last 10,000 frames given to `send`, as a carrier in the middle would see them."""
 
     async def send(self, frame: bytes) -> None:
         """Pass a frame to the other end."""
@@ -92,8 +95,8 @@ class MemoryDialer:
 
     def __init__(self) -> None:
         self._listeners: dict[str, Callable[[MemoryConnection], None]] = {}
-        self.dialled: list[str] = []
-        """Every URL that was dialled, in order."""
+        self.dialled: deque[str] = deque(maxlen=_FRAMES_KEPT)
+        """The last 10,000 URLs that were dialled, in order."""
 
     def listen(self, url: str, answer: Callable[[MemoryConnection], None]) -> None:
         """Answer whoever dials ``url``: ``answer`` gets the far end, and must not wait."""
@@ -130,8 +133,8 @@ class MemoryRouter:
         self._harnesses: dict[str, MemoryConnection] = {}
         self.executor, self._towards_executor = memory_connection_pair(buffered_frames=128)
         """The executor's own end of its connection."""
-        self.forwarded: list[bytes] = []
-        """Every frame that passed, in both directions."""
+        self.forwarded: deque[bytes] = deque(maxlen=_FRAMES_KEPT)
+        """The last 10,000 frames that passed, in both directions."""
         nursery.start_soon(self._from_executor)
 
     def connect_harness(self, connection: MemoryConnection) -> None:

@@ -56,8 +56,9 @@ class OutgoingSchedule:
     def __init__(self, limits: RelayLimits) -> None:
         self._limits = limits
         self._lanes: dict[str, Lane] = {}
-        # Each lane that is ready stands here once; one that is not ready may stand here too, and is skipped.
-        self._turns: deque[Lane] = deque()
+        # Each lane that is ready stands here once, by its stream; one that is not ready may stand here too, and is
+        # skipped. A stream that is closed and opened again keeps its turn.
+        self._turns: deque[str] = deque()
         self._in_turn: set[str] = set()
         # Frames of the control lane, by stream and kind: a newer one of the same kind replaces an older.
         self._control: dict[tuple[str, str], bytes] = {}
@@ -129,7 +130,7 @@ class OutgoingSchedule:
     def wake(self, lane: Lane) -> None:
         """Give a lane its turn when it has become ready: a message was put, or its window has opened."""
         if lane.is_ready and self._lanes.get(lane.stream_id) is lane and lane.stream_id not in self._in_turn:
-            self._turns.append(lane)
+            self._turns.append(lane.stream_id)
             self._in_turn.add(lane.stream_id)
 
     def next(self) -> tuple[bytes, Lane | None] | None:
@@ -142,14 +143,10 @@ class OutgoingSchedule:
             key = next(iter(self._control))
             return self._control.pop(key), None
         while self._turns:
-            lane = self._turns.popleft()
-            self._in_turn.discard(lane.stream_id)
-            if self._lanes.get(lane.stream_id) is not lane:
-                # Closed, and perhaps opened again under the same id: the new one gets a turn of its own.
-                if (renewed := self._lanes.get(lane.stream_id)) is not None:
-                    self.wake(renewed)
-                continue
-            if (frame := self._frame_of(lane)) is not None:
+            stream_id = self._turns.popleft()
+            self._in_turn.discard(stream_id)
+            lane = self._lanes.get(stream_id)
+            if lane is not None and (frame := self._frame_of(lane)) is not None:
                 self.wake(lane)
                 return frame, lane
         return None

@@ -1,6 +1,6 @@
 """What the tests of both stream ends share: keys, a bundle, an executor on a router in memory, and raw harnesses."""
 
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from functools import partial
 
@@ -174,5 +174,5 @@ async def settled(stream: RelayStream) -> None:
     await trio.testing.wait_all_tasks_blocked()
 
 
-def datas(frames: list[bytes]) -> list[Data]:
+def datas(frames: Iterable[bytes]) -> list[Data]:
     return [frame.body for frame in map(decode, frames) if isinstance(frame.body, Data)]

@@ -257,6 +257,7 @@ async def test_a_reset_after_the_handshake_is_given_after_what_came_before_it() 
 
 async def test_a_lost_connection_ends_the_stream_with_its_reason() -> None:
     async with world() as w, w.open() as stream:
+        await trio.testing.wait_all_tasks_blocked()
         w.router.cut()
 
         with pytest.raises(ConnectionLost) as caught:

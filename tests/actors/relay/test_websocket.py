@@ -4,7 +4,7 @@ Real protocol objects on streams in memory, on a virtual clock; one test dials a
 """
 
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import attrs
 import pytest
@@ -249,7 +249,7 @@ async def test_p22_what_made_us_leave_is_what_comes_out() -> None:
         nursery.start_soon(Server(theirs).accept)
 
         with pytest.raises(KeyError, match="mine"):
-            async with dialer(ours).dial(URL):
+            async with dialer(ours, RelayLimits(close_s=0.02)).dial(URL):
                 raise KeyError("mine")
 
 
@@ -364,8 +364,9 @@ async def test_cancelling_a_dial_at_each_step_leaves_no_task() -> None:
 async def test_it_speaks_with_trio_websockets_own_server() -> None:
     async def serve(request: trio_websocket.WebSocketRequest) -> None:
         socket = await request.accept()
-        while True:
-            await socket.send_message(await socket.get_message())
+        with suppress(trio_websocket.ConnectionClosed):
+            while True:
+                await socket.send_message(await socket.get_message())
 
     async with trio.open_nursery() as nursery:
         server = await nursery.start(trio_websocket.serve_websocket, serve, "127.0.0.1", 0, None)
