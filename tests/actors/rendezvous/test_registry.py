@@ -298,6 +298,8 @@ class Registering(RuleBasedStateMachine):
         expected = key == KEYS[2] and meeting.ticket in self.dialled
         assert not good or (expected and meeting.ticket not in self.used and self.now_s < made_s + 60)
         self.used.add(meeting.ticket)
+        again = self.registry.validate(GRANT, "env", registration.registration_id, KEYS[2], meeting.secret, self.now_s)
+        assert not again, "an authorization was good twice"
 
     @invariant()
     def it_is_bounded(self) -> None:
