@@ -7,7 +7,6 @@ cause: the cause's frames hold keys.
 
 import enum
 from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
 from typing import Final
 
@@ -202,12 +201,18 @@ class HandshakeRequest(Sealed):
         Raises:
             InvalidMessage: it is not valid UTF-8.
         """
-        text = None
-        with suppress(UnicodeDecodeError):  # The error itself would hold the payload.
-            text = self._payload.decode()
+        text = _from_utf8(self._payload)
         if text is None:
             raise InvalidMessage("handshake authorization is not valid UTF-8")
         return text
+
+
+def _from_utf8(payload: bytes) -> str | None:
+    """Return the text, or None: the decoder's own error would hold the payload."""
+    try:
+        return payload.decode()
+    except UnicodeDecodeError:
+        return None
 
 
 class Responder(_End):

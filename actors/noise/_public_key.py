@@ -7,7 +7,6 @@ import base64
 import hmac
 import json
 from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 
@@ -51,10 +50,7 @@ class PublicKey:
         """
         if len(text) > MAX_JSON_CHARACTERS:
             raise InvalidPublicKey("the JSON is too long")
-        fields: object = None
-        with suppress(ValueError, RecursionError):
-            fields = json.loads(text, object_pairs_hook=_refuse_doubled)
-        return cls.from_fields(fields)
+        return cls.from_fields(_parse(text))
 
     @classmethod
     def from_fields(cls, fields: object) -> "PublicKey":
@@ -140,6 +136,14 @@ def _three_strings(fields: object) -> tuple[str, str, str]:
     )
 
 
+def _parse(text: str | bytes) -> object:
+    """Return what the JSON says, or None, which is no object: a parser's error would quote the text."""
+    try:
+        return json.loads(text, object_pairs_hook=_refuse_doubled)
+    except (ValueError, RecursionError):
+        return None
+
+
 def _refuse_doubled(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) != len(pairs):
@@ -151,15 +155,20 @@ def _decode(name: str, encoded: str, size: int) -> bytes:
     """Decode standard padded base64 of exactly `size` bytes, in its one canonical spelling."""
     if len(encoded) > 4 * ((size + 2) // 3):
         raise InvalidPublicKey(f"invalid {name} public key length")
-    raw: bytes | None = None
-    with suppress(ValueError):
-        raw = base64.b64decode(encoded, validate=True)
+    raw = _from_base64(encoded)
     # Equality of keys is equality of their strings, so one key must not have two spellings (stray bits before
     # padding).
     if raw is None or not hmac.compare_digest(base64.b64encode(raw), encoded.encode()):
         raise InvalidPublicKey(f"invalid {name} public key")
     _check_size(name, raw, size)
     return raw
+
+
+def _from_base64(encoded: str) -> bytes | None:
+    try:
+        return base64.b64decode(encoded, validate=True)
+    except ValueError:
+        return None
 
 
 def _check_size(name: str, raw: bytes, size: int) -> None:
