@@ -6,6 +6,7 @@ cause: the cause's frames hold keys.
 """
 
 import enum
+import hmac
 from collections.abc import Callable
 from functools import partial
 from typing import Final
@@ -172,7 +173,8 @@ def _payload_must_be_empty() -> NoiseError:
 
 
 def _meaning_of(payload: bytes) -> Callable[[], NoiseError]:
-    return ExecutorCredentialsRejected if payload == CREDENTIALS_REJECTED else _payload_must_be_empty
+    rejected = hmac.compare_digest(payload, CREDENTIALS_REJECTED)
+    return ExecutorCredentialsRejected if rejected else _payload_must_be_empty
 
 
 class HandshakeRequest(Sealed):
@@ -279,9 +281,7 @@ class Responder(_End):
             try:
                 payload = handshake.read(message)
                 if handshake.remote_static is not None:
-                    _ = (
-                        handshake.remote_static.mlkem768
-                    )  # An unusable key is refused before anybody is asked.
+                    handshake.check_remote_keys()  # An unusable key is refused before anybody is asked.
                     request = HandshakeRequest(key_of_pair(handshake.remote_static), payload)
                     self._revive(handshake, _Phase.ASKED)
                     return request

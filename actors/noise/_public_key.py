@@ -8,7 +8,7 @@ import hmac
 import json
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from cryptography.exceptions import UnsupportedAlgorithm
 
@@ -36,10 +36,10 @@ class PublicKey:
             InvalidPublicKey: a length is wrong, or the ML-KEM key fails its modulus check.
             KeyGenerationFailed: the backend has no ML-KEM-768.
         """
-        _check_size("X25519", x25519, X25519_BYTES)
-        _check_size("ML-KEM-768", mlkem768, MLKEM768_PUBLIC_BYTES)
         # Our own copies, so that a caller's bytearray cannot change a pinned key later.
-        self._pair = _import_pair(bytes(x25519), bytes(mlkem768))
+        pair = _attempt(_import_pair, (bytes(x25519), bytes(mlkem768)))
+        del x25519, mlkem768
+        self._pair = _pair_or_raise(pair)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> "PublicKey":
@@ -47,21 +47,18 @@ class PublicKey:
 
         Raises:
             InvalidPublicKey: anything else, also a member too many, missing, doubled or not a string.
+            KeyGenerationFailed: the backend has no ML-KEM-768.
         """
-        if len(text) > MAX_JSON_CHARACTERS:
-            raise InvalidPublicKey("the JSON is too long")
-        return cls.from_fields(_parse(text))
+        pair = _attempt(_pair_from_json, text)
+        del text
+        return key_of_pair(_pair_or_raise(pair))
 
     @classmethod
     def from_fields(cls, fields: object) -> "PublicKey":
         """Read the three members from a mapping that was decoded elsewhere; the rules of `from_json` hold."""
-        suite, x25519, mlkem768 = _three_strings(fields)
-        if suite != SUITE:
-            raise InvalidPublicKey("unsupported Noise channel suite")
-        return cls(
-            x25519=_decode("X25519", x25519, X25519_BYTES),
-            mlkem768=_decode("ML-KEM-768", mlkem768, MLKEM768_PUBLIC_BYTES),
-        )
+        pair = _attempt(_pair_from_fields, fields)
+        del fields
+        return key_of_pair(_pair_or_raise(pair))
 
     def to_fields(self) -> dict[str, str]:
         """Return the three members, for a caller that encodes a larger object."""
@@ -125,6 +122,39 @@ def key_of_pair(pair: PublicPair) -> PublicKey:
     return key
 
 
+_Failure = Callable[[], NoiseError]
+_Value = TypeVar("_Value")
+
+
+def _attempt(read: Callable[[_Value], PublicPair], value: _Value) -> "PublicPair | _Failure":
+    """Return the pair, or what makes the error: no frame of the error that is raised then shows a key."""
+    try:
+        return read(value)
+    except NoiseError as error:
+        return partial(type(error), error.what)
+
+
+def _pair_or_raise(pair: "PublicPair | _Failure") -> PublicPair:
+    if isinstance(pair, PublicPair):
+        return pair
+    raise pair()
+
+
+def _pair_from_json(text: str | bytes) -> PublicPair:
+    if len(text) > MAX_JSON_CHARACTERS:
+        raise InvalidPublicKey("the JSON is too long")
+    return _pair_from_fields(_parse(text))
+
+
+def _pair_from_fields(fields: object) -> PublicPair:
+    suite, x25519, mlkem768 = _three_strings(fields)
+    if suite != SUITE:
+        raise InvalidPublicKey("unsupported Noise channel suite")
+    return _import_pair(
+        (_decode("X25519", x25519, X25519_BYTES), _decode("ML-KEM-768", mlkem768, MLKEM768_PUBLIC_BYTES))
+    )
+
+
 def _three_strings(fields: object) -> tuple[str, str, str]:
     """Return the members in the order of the sizes they may have, or refuse the whole."""
     if isinstance(fields, dict):
@@ -176,13 +206,16 @@ def _check_size(name: str, raw: bytes, size: int) -> None:
         raise InvalidPublicKey(f"invalid {name} public key length")
 
 
-def _import_pair(x25519: bytes, mlkem768: bytes) -> PublicPair:
+def _import_pair(halves: tuple[bytes, bytes]) -> PublicPair:
     """Return the pair with its ML-KEM half imported, which checks it and is needed by whoever uses it."""
+    x25519, mlkem768 = halves
+    _check_size("X25519", x25519, X25519_BYTES)
+    _check_size("ML-KEM-768", mlkem768, MLKEM768_PUBLIC_BYTES)
     pair = PublicPair(x25519, mlkem768)
     try:
         _ = pair.mlkem768
     except UnsupportedAlgorithm:
-        failure: Callable[[], NoiseError] = missing_kem
+        failure: _Failure = missing_kem
     except ValueError:
         failure = partial(InvalidPublicKey, "invalid ML-KEM-768 public key")
     else:

@@ -60,7 +60,9 @@ def test_only_one_module_of_ours_imports_noiseprotocol() -> None:
 
 def test_importing_the_core_does_not_import_any_cryptography() -> None:
     program = "import sys, actors; print({'noise', 'cryptography', 'actors.noise'} & set(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
+    )
 
     assert done.stdout.strip() == "set()"
 

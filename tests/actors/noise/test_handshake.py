@@ -110,7 +110,9 @@ def test_case_56_a_serialized_key_carries_the_suite_label() -> None:
 @pytest.mark.parametrize(
     ("member", "name"), [("x25519_public_key", "X25519"), ("mlkem768_public_key", "ML-KEM-768")]
 )
-def test_case_57_an_absurdly_long_key_is_refused_by_length_before_it_is_decoded(member: str, name: str) -> None:
+def test_case_57_an_absurdly_long_key_is_refused_by_length_before_it_is_decoded(
+    member: str, name: str
+) -> None:
     fields = EXECUTOR.public_key.to_fields() | {member: "!" * 4096}
 
     with pytest.raises(
@@ -145,7 +147,9 @@ def test_an_executor_whose_credentials_the_registry_refused_says_so_inside_the_c
 
     assert len(response) == 3465
     assert b"codex-registry" not in response
-    with pytest.raises(ExecutorCredentialsRejected, match="environment registry rejected executor credentials"):
+    with pytest.raises(
+        ExecutorCredentialsRejected, match="environment registry rejected executor credentials"
+    ):
         initiator.read_response(response)
     with pytest.raises(InvalidState):
         responder.accept()
