@@ -1,4 +1,4 @@
-"""Classical Noise on the same machine: one pattern, any cipher and hash, X25519 alone. Only ever a test subject."""
+"""Classical Noise on the same machine: IK, any cipher and hash, X25519 alone. Only ever a test subject."""
 
 from typing import Any
 
@@ -50,7 +50,7 @@ def ik(
 
 
 class Records:
-    """Seal and open with raw AEAD objects: ChaChaPoly counts little-endian, which our channel has no word for."""
+    """Seal and open with raw AEAD objects: ChaChaPoly counts little-endian, which our channel cannot."""
 
     def __init__(self, handshake: Handshake, cipher: str) -> None:
         self._send, self._receive = handshake.split()

@@ -66,7 +66,7 @@ def recording(name: str) -> dict[str, Any]:
 
 
 def everything_said_by(error: BaseException) -> str:
-    """All text that a log, a crash report or a test runner could make of an error, with every frame's locals."""
+    """All text that a log, a crash report or a test runner could make of an error, locals included."""
     said = [str(error), repr(error), repr(vars(error)), repr(error.args)]
     report = traceback.TracebackException.from_exception(error, capture_locals=True)
     # The test's own frames may hold whatever they like: only ours are looked at.
@@ -80,6 +80,6 @@ def everything_said_by(error: BaseException) -> str:
 
 
 __all__ = [
-    "AUTHORIZATION", "EXECUTOR", "HARNESS", "LOW_ORDER_POINTS", "PROLOGUE", "STRANGER", "ScriptedKeys", "SeededKeys",
-    "agree", "ends", "everything_said_by", "flip", "recording", "vector_file",
+    "AUTHORIZATION", "EXECUTOR", "HARNESS", "LOW_ORDER_POINTS", "PROLOGUE", "STRANGER",
+    "ScriptedKeys", "SeededKeys", "agree", "ends", "everything_said_by", "flip", "recording", "vector_file",
 ]  # fmt: skip

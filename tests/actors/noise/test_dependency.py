@@ -1,4 +1,4 @@
-"""What this package takes for granted about noiseprotocol and cryptography, and that it stays light to import."""
+"""What this package takes for granted about its dependencies, and that the core stays light to import."""
 
 import ast
 import importlib

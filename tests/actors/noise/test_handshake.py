@@ -79,7 +79,7 @@ def test_case_52_the_prologue_is_four_parts_each_behind_eight_bytes_of_length() 
 def test_case_53_one_flipped_bit_of_a_ciphertext_makes_it_unreadable() -> None:
     harness, executor = agree()
 
-    with pytest.raises(TransportFailed, match="^Noise channel transport failed: "):
+    with pytest.raises(TransportFailed, match=r"^Noise channel transport failed: "):
         executor.decrypt(flip(harness.encrypt(b"a record"), 11))
 
 
@@ -96,7 +96,7 @@ def test_case_55_a_key_of_an_unknown_suite_never_becomes_a_key() -> None:
     fields = EXECUTOR.public_key.to_fields() | {"suite": "Noise_IK_25519_AESGCM_SHA256"}
 
     with pytest.raises(
-        InvalidPublicKey, match="^invalid Noise channel public key: unsupported Noise channel suite$"
+        InvalidPublicKey, match=r"^invalid Noise channel public key: unsupported Noise channel suite$"
     ):
         PublicKey.from_fields(fields)
 
@@ -170,7 +170,7 @@ def test_an_authorization_that_is_no_text_is_refused_without_quoting_it() -> Non
     initiator, responder = ends()
     request = responder.read_request(initiator.write_request(b"\xff\xfesecret"))
 
-    with pytest.raises(InvalidMessage, match="not valid UTF-8$"):
+    with pytest.raises(InvalidMessage, match=r"not valid UTF-8$"):
         _ = request.authorization
 
 

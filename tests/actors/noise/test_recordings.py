@@ -212,7 +212,7 @@ def test_a_recorded_answer_with_one_flipped_bit_is_refused(bit: int) -> None:
     changed[bit // 8] ^= 1 << bit % 8
 
     with pytest.raises(
-        NoiseError, match="^Noise channel handshake failed: the handshake message was refused$"
+        NoiseError, match=r"^Noise channel handshake failed: the handshake message was refused$"
     ):
         initiator.read_response(bytes(changed))
 

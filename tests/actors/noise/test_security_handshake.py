@@ -1,4 +1,4 @@
-"""The pitfalls of a handshake, one test each; the numbers are those of the security list in docs/threat-model.md."""
+"""The pitfalls of a handshake, one test each, numbered as in the list of docs/threat-model.md."""
 
 from types import SimpleNamespace
 from typing import Any, cast

@@ -1,4 +1,4 @@
-"""The pitfalls of records, one test each; the numbers are those of the security list in docs/threat-model.md."""
+"""The pitfalls of records, one test each, numbered as in the list of docs/threat-model.md."""
 
 import copy
 import sys
@@ -18,6 +18,11 @@ from actors.noise import (
 )
 from tests.actors.noise.support import AUTHORIZATION, agree, ends
 from tests.support.cancelling import cancel_at_each_step
+
+
+def drain(channel: SecureChannel, records: list[bytes]) -> None:
+    for record in records:
+        channel.decrypt(record)
 
 
 async def test_11_a_hundred_tasks_that_seal_and_send_keep_the_order_of_the_nonces() -> None:
@@ -54,8 +59,7 @@ async def test_11_a_send_that_is_cancelled_anywhere_never_reuses_its_nonce_and_t
 
     assert len(set(wire)) == len(wire) < harness.records_sent <= runs
     with pytest.raises(TransportFailed):
-        for record in wire:
-            executor.decrypt(record)
+        drain(executor, wire)
     assert not executor.alive
 
 
@@ -87,7 +91,7 @@ def test_11_a_refused_plaintext_emits_nothing_uses_no_nonce_and_ends_the_channel
     harness, executor = agree()
 
     with pytest.raises(
-        InvalidMessage, match="^invalid Noise channel message: transport plaintext is too large$"
+        InvalidMessage, match=r"^invalid Noise channel message: transport plaintext is too large$"
     ):
         harness.encrypt(bytes(MAX_PLAINTEXT_BYTES + 1))
     assert harness.records_sent == 0
@@ -110,7 +114,7 @@ def test_12_records_out_of_order_lost_doubled_or_replayed_are_fatal(fault: str) 
     for record in arrives[:-1]:
         executor.decrypt(record)
 
-    with pytest.raises(TransportFailed, match="^Noise channel transport failed: the record was refused$"):
+    with pytest.raises(TransportFailed, match=r"^Noise channel transport failed: the record was refused$"):
         executor.decrypt(arrives[-1])
     for record in sent:
         with pytest.raises(TransportFailed, match="the channel has ended"):
@@ -209,8 +213,7 @@ def test_17_a_flood_of_empty_records_is_refused_and_a_few_are_ignored() -> None:
         assert executor.decrypt(harness.encrypt(b"")) == b""
 
     with pytest.raises(TransportFailed, match="too many empty records"):
-        for _ in range(2048):
-            executor.decrypt(harness.encrypt(b""))
+        drain(executor, [harness.encrypt(b"") for _ in range(2048)])
 
 
 def test_18_both_sides_stop_at_the_set_number_of_records() -> None:
@@ -219,7 +222,7 @@ def test_18_both_sides_stop_at_the_set_number_of_records() -> None:
     assert [executor.decrypt(record) for record in records] == [b"0", b"1", b"2"]
 
     with pytest.raises(
-        TransportFailed, match="^Noise channel transport failed: transport record nonce exhausted$"
+        TransportFailed, match=r"^Noise channel transport failed: transport record nonce exhausted$"
     ):
         harness.encrypt(b"3")
     with pytest.raises(TransportFailed, match="transport record nonce exhausted"):
@@ -249,9 +252,9 @@ def test_an_interrupt_in_the_middle_of_a_record_ends_the_channel() -> None:
 def test_what_is_no_bytes_is_a_mistake_of_the_caller_and_ends_the_channel(wrong: object) -> None:
     harness, executor = agree()
 
-    with pytest.raises(TypeError, match="^a record is a bytes-like object$") as refused:
+    with pytest.raises(TypeError, match=r"^a record is a bytes-like object$") as refused:
         harness.encrypt(wrong)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="^a record is a bytes-like object$"):
+    with pytest.raises(TypeError, match=r"^a record is a bytes-like object$"):
         executor.decrypt(wrong)  # type: ignore[arg-type]
     assert refused.value.__context__ is None
     assert not harness.alive

@@ -1,4 +1,4 @@
-"""Published Noise vectors: IK through our own machine, and everything expressible through noiseprotocol itself.
+"""Published Noise vectors: IK through our own machine, all that is expressible through noiseprotocol.
 
 The first says that our walk over the tokens is Noise; the second that the package under it still is.
 """
@@ -102,7 +102,7 @@ def test_our_machine_reproduces_the_ik_vector_that_clatter_made_with_its_counter
         for line in vector_file("clatter-nq_ik_aes_sha512.txt").read_text().splitlines()
         if ": " in line
     ]
-    values = {key: value for key, value in fields}
+    values = dict(fields)
     drawn = bytes((0xEF + n) % 256 for n in range(128))
     texts = [b"Scream without a sound", b"Flying off the handle", b"Eugene gene the dance machine"]
     messages = [("", values["msg[0] initiator"]), ("", values["msg[1] responder"])]
