@@ -32,6 +32,7 @@ from actors.noise._suite import (
     RESPONSE_BYTES,
 )
 
+_DEFAULT_LIMITS: Final = RecordLimits()
 MAX_PAYLOAD_BYTES: Final = MAX_MESSAGE_BYTES - REQUEST_OVERHEAD_BYTES
 
 
@@ -98,7 +99,7 @@ class Initiator(_End):
             keys: where ephemeral keys come from; anything but the default makes the channel readable to who
                 knows them.
         """
-        self._limits = limits or RecordLimits()
+        self._limits = limits or _DEFAULT_LIMITS
         handshake = Handshake(
             initiator=True,
             prologue=prologue,
@@ -249,7 +250,7 @@ class Responder(_End):
         if not 0 <= max_payload_bytes <= MAX_PAYLOAD_BYTES:
             raise ValueError(f"max_payload_bytes must lie in 0..{MAX_PAYLOAD_BYTES}, not {max_payload_bytes}")
         self._max_request = REQUEST_OVERHEAD_BYTES + max_payload_bytes
-        self._limits = limits or RecordLimits()
+        self._limits = limits or _DEFAULT_LIMITS
         handshake = Handshake(
             initiator=False,
             prologue=prologue,

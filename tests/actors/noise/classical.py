@@ -1,8 +1,8 @@
 """Classical Noise on the same machine: IK, any cipher and hash, X25519 alone. Only ever a test subject."""
 
+import hashlib
 from typing import Any
 
-from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from noise.backends.default.ciphers import AESGCMCipher, ChaCha20Cipher
 
@@ -14,11 +14,11 @@ from actors.noise._symmetric import Suite
 IK = Pattern(messages=(("e", "es", "s", "ss"), ("e", "ee", "se")), kem=False)
 
 CIPHERS: dict[str, Any] = {"AESGCM": AESGCMCipher, "ChaChaPoly": ChaCha20Cipher}
-HASHES: dict[str, hashes.HashAlgorithm] = {
-    "SHA256": hashes.SHA256(),
-    "SHA512": hashes.SHA512(),
-    "BLAKE2s": hashes.BLAKE2s(32),
-    "BLAKE2b": hashes.BLAKE2b(64),
+HASHES: dict[str, Any] = {
+    "SHA256": hashlib.sha256,
+    "SHA512": hashlib.sha512,
+    "BLAKE2s": hashlib.blake2s,
+    "BLAKE2b": hashlib.blake2b,
 }
 
 
@@ -45,7 +45,7 @@ def ik(
         remote_static=None if remote is None else PublicPair(remote, None),
         keys=keys or SystemKeys(),
         pattern=IK,
-        suite=Suite(name=name.encode(), cipher=CIPHERS[cipher], hash=HASHES[digest]),
+        suite=Suite(name=name.encode(), cipher=CIPHERS[cipher], digest=HASHES[digest]),
     )
 
 

@@ -1,6 +1,7 @@
 """Any conversation, any damage, any order: properties, each seen killing the mutants it names."""
 
 import hashlib
+import hmac
 import random
 from collections.abc import Callable
 from typing import ClassVar
@@ -33,7 +34,9 @@ from actors.noise import (
     stream_prologue,
 )
 from actors.noise._channel import Agreement
+from actors.noise._symmetric import Hash
 from actors.noise.testing import SeededKeys
+from tests.actors.noise.classical import HASHES
 from tests.actors.noise.support import AUTHORIZATION, EXECUTOR, HARNESS, PROLOGUE, agree, ends, flip
 
 records = st.binary(max_size=200)
@@ -152,6 +155,23 @@ def test_a_channel_is_the_raw_aead_with_a_counter(key: bytes, texts: list[bytes]
 
         assert channel.encrypt(text) == AESGCM(key).encrypt(nonce, text, b"")
         assert channel.decrypt(receive.encrypt(nonce, text, b"")) == text
+
+
+@given(st.sampled_from(sorted(HASHES)), st.data(), st.binary(max_size=100), st.sampled_from([2, 3]))
+def test_our_hkdf_is_the_standard_one_for_every_hash(
+    name: str, data: st.DataObject, material: bytes, outputs: int
+) -> None:
+    """Mutants killed: the pads exchanged; the padding of one hash used for all; a third output chained to the first."""
+    new = HASHES[name]
+    size = new().digest_size
+    chaining_key = data.draw(st.binary(min_size=size, max_size=size))
+    secret = hmac.digest(chaining_key, material, new)
+    expected = [hmac.digest(secret, b"\x01", new)]
+    for number in range(2, outputs + 1):
+        expected.append(hmac.digest(secret, expected[-1] + bytes([number]), new))
+
+    assert Hash(new).hkdf(chaining_key, material, outputs) == tuple(expected)
+    assert Hash(new).hash(material) == new(material).digest()
 
 
 texts = st.text(max_size=20)
