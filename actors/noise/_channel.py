@@ -53,9 +53,7 @@ def _within(most: int) -> "Callable[[object, attrs.Attribute[int], int], None]":
 class RecordLimits:
     """What one channel may carry, in either direction."""
 
-    max_plaintext_bytes: int = attrs.field(
-        default=MAX_PLAINTEXT_BYTES, validator=_within(MAX_RECORD_PLAINTEXT_BYTES)
-    )
+    max_plaintext_bytes: int = attrs.field(default=MAX_PLAINTEXT_BYTES, validator=_within(MAX_RECORD_PLAINTEXT_BYTES))
     """Bytes in a record before its tag, 1..65,519. No peer of the relay sends more than the default."""
 
     max_records: int = attrs.field(default=MAX_RECORDS, validator=_within(MAX_RECORDS))

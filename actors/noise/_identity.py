@@ -22,9 +22,7 @@ class Identity(Sealed):
 
     def __init__(self, pair: PrivatePair) -> None:
         if type(pair) is not PrivatePair:
-            raise TypeError(
-                "an identity is made with Identity.generate(), Identity.from_seed() or load_identity()"
-            )
+            raise TypeError("an identity is made with Identity.generate(), Identity.from_seed() or load_identity()")
         self._pair = pair
         self._public_key = key_of_pair(pair.public)
 

@@ -49,9 +49,7 @@ class PublicPair:
     @property
     def halves(self) -> tuple[bytes, ...]:
         """The bytes of the one or two keys, in the order in which they are sent and hashed."""
-        return (
-            (self.x25519_bytes,) if self.mlkem768_bytes is None else (self.x25519_bytes, self.mlkem768_bytes)
-        )
+        return (self.x25519_bytes,) if self.mlkem768_bytes is None else (self.x25519_bytes, self.mlkem768_bytes)
 
 
 class PrivatePair(Sealed):
@@ -121,9 +119,7 @@ def generate_pair(keys: KeySource) -> PrivatePair:
 
 def missing_kem() -> KeyGenerationFailed:
     """Say what to do when the backend was built without ML-KEM-768."""
-    return KeyGenerationFailed(
-        "this build of `cryptography` has no ML-KEM-768; install a wheel of version 48 or newer"
-    )
+    return KeyGenerationFailed("this build of `cryptography` has no ML-KEM-768; install a wheel of version 48 or newer")
 
 
 def pair_from_seed(seed: bytes) -> PrivatePair:

@@ -161,9 +161,7 @@ def _three_strings(fields: object) -> tuple[str, str, str]:
         members: dict[Any, Any] = fields  # pyright: ignore[reportUnknownVariableType]  # Looked at next.
         if members.keys() == _FIELDS and all(isinstance(value, str) for value in members.values()):
             return members["suite"], members["x25519_public_key"], members["mlkem768_public_key"]
-    raise InvalidPublicKey(
-        "expected an object of exactly three strings: suite, x25519_public_key, mlkem768_public_key"
-    )
+    raise InvalidPublicKey("expected an object of exactly three strings: suite, x25519_public_key, mlkem768_public_key")
 
 
 def _parse(text: str | bytes) -> object:

@@ -33,9 +33,7 @@ LOW_ORDER_POINTS = [
 ]
 
 
-def ends(
-    *, prologue: bytes = PROLOGUE, limits: RecordLimits | None = None, **keys: Any
-) -> tuple[Initiator, Responder]:
+def ends(*, prologue: bytes = PROLOGUE, limits: RecordLimits | None = None, **keys: Any) -> tuple[Initiator, Responder]:
     initiator = Initiator(HARNESS, EXECUTOR.public_key, prologue=PROLOGUE, limits=limits, **keys)
     return initiator, Responder(EXECUTOR, prologue=prologue, limits=limits)
 

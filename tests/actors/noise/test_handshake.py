@@ -95,9 +95,7 @@ def test_case_54_a_record_is_read_once_and_its_replay_fails_as_a_transport_failu
 def test_case_55_a_key_of_an_unknown_suite_never_becomes_a_key() -> None:
     fields = EXECUTOR.public_key.to_fields() | {"suite": "Noise_IK_25519_AESGCM_SHA256"}
 
-    with pytest.raises(
-        InvalidPublicKey, match=r"^invalid Noise channel public key: unsupported Noise channel suite$"
-    ):
+    with pytest.raises(InvalidPublicKey, match=r"^invalid Noise channel public key: unsupported Noise channel suite$"):
         PublicKey.from_fields(fields)
 
 
@@ -107,17 +105,11 @@ def test_case_56_a_serialized_key_carries_the_suite_label() -> None:
     assert f'"suite": "{SUITE}"' in EXECUTOR.public_key.to_json()
 
 
-@pytest.mark.parametrize(
-    ("member", "name"), [("x25519_public_key", "X25519"), ("mlkem768_public_key", "ML-KEM-768")]
-)
-def test_case_57_an_absurdly_long_key_is_refused_by_length_before_it_is_decoded(
-    member: str, name: str
-) -> None:
+@pytest.mark.parametrize(("member", "name"), [("x25519_public_key", "X25519"), ("mlkem768_public_key", "ML-KEM-768")])
+def test_case_57_an_absurdly_long_key_is_refused_by_length_before_it_is_decoded(member: str, name: str) -> None:
     fields = EXECUTOR.public_key.to_fields() | {member: "!" * 4096}
 
-    with pytest.raises(
-        InvalidPublicKey, match=f"^invalid Noise channel public key: invalid {name} public key length$"
-    ):
+    with pytest.raises(InvalidPublicKey, match=f"^invalid Noise channel public key: invalid {name} public key length$"):
         PublicKey.from_fields(fields)
 
 
@@ -147,9 +139,7 @@ def test_an_executor_whose_credentials_the_registry_refused_says_so_inside_the_c
 
     assert len(response) == 3465
     assert b"codex-registry" not in response
-    with pytest.raises(
-        ExecutorCredentialsRejected, match="environment registry rejected executor credentials"
-    ):
+    with pytest.raises(ExecutorCredentialsRejected, match="environment registry rejected executor credentials"):
         initiator.read_response(response)
     with pytest.raises(InvalidState):
         responder.accept()

@@ -40,9 +40,7 @@ def test_a_file_on_which_others_have_any_right_is_refused(tmp_path: Path, mode: 
     store_identity(EXECUTOR, tmp_path / "identity")
     (tmp_path / "identity").chmod(mode)
 
-    with pytest.raises(
-        IdentityFileRefused, match=f"has mode 0{mode:o}; only its owner may read it: chmod 0600"
-    ):
+    with pytest.raises(IdentityFileRefused, match=f"has mode 0{mode:o}; only its owner may read it: chmod 0600"):
         load_identity(tmp_path / "identity")
 
 
@@ -140,9 +138,7 @@ def test_a_failure_at_any_step_leaves_the_old_file_or_none_and_no_trace(
     assert not replace or load_identity(path).public_key == EXECUTOR.public_key
 
 
-def test_a_disk_that_takes_only_a_part_leaves_no_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_disk_that_takes_only_a_part_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write = os.write
     with monkeypatch.context() as patched:
         patched.setattr(identity_file.os, "write", lambda fd, data: write(fd, data[:10]))

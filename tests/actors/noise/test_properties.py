@@ -39,6 +39,8 @@ from actors.noise.testing import SeededKeys
 from tests.actors.noise.classical import HASHES
 from tests.actors.noise.support import AUTHORIZATION, EXECUTOR, HARNESS, PROLOGUE, agree, ends, flip
 
+pytestmark = pytest.mark.fuzz
+
 records = st.binary(max_size=200)
 
 
@@ -109,9 +111,7 @@ def test_bytes_that_were_not_sealed_for_us_are_never_opened(noise: list[bytes]) 
 
 
 @given(st.lists(st.sampled_from(["seal", "close", "too large"]), max_size=30), st.integers(1, 20))
-def test_no_nonce_is_drawn_twice_whatever_is_asked_and_none_beyond_the_limit(
-    steps: list[str], limit: int
-) -> None:
+def test_no_nonce_is_drawn_twice_whatever_is_asked_and_none_beyond_the_limit(steps: list[str], limit: int) -> None:
     """Mutants killed: a counter that `encrypt_close` does not advance; `range(max_records + 1)`."""
     drawn = list[bytes]()
     channel = SecureChannel(
@@ -271,11 +271,7 @@ class EveryCallInEveryState(RuleBasedStateMachine):
         with pytest.raises((HandshakeFailed, InvalidMessage)):
             self.initiator.read_response(response if damage is None else flip(response, damage % (3424 * 8)))
 
-    @rule(
-        step=st.sampled_from(
-            ["write_request", "read_request", "accept", "reject_credentials", "read_response"]
-        )
-    )
+    @rule(step=st.sampled_from(["write_request", "read_request", "accept", "reject_credentials", "read_response"]))
     def step_out_of_turn(self, step: str) -> None:
         """Whatever the bytes, the end is dead afterwards."""
         initiates = step in ("write_request", "read_response")

@@ -50,9 +50,7 @@ def vector_keys(side: str) -> ScriptedKeys:
     return ScriptedKeys(
         x25519=[hexed(VECTOR, f"{side}_ephemeral_dh")],
         mlkem768=[hexed(VECTOR, f"{side}_ephemeral_kem_seed")],
-        encapsulations=[
-            (hexed(VECTOR, f"{kem}_shared_secret"), hexed(VECTOR, f"{kem}_ciphertext")) for kem in kems
-        ],
+        encapsulations=[(hexed(VECTOR, f"{kem}_shared_secret"), hexed(VECTOR, f"{kem}_ciphertext")) for kem in kems],
     )
 
 
@@ -101,10 +99,7 @@ def test_both_handshake_hashes_are_those_of_the_vector() -> None:
 def test_the_label_of_the_suite_is_not_the_name_that_is_hashed() -> None:
     mislabelled = bare("init", suite=attrs.evolve(HYBRID, name=SUITE.encode()))
 
-    assert (
-        mislabelled.write(hexed(VECTOR, "msg0_payload"))[: 1088 + 1216]
-        == hexed(VECTOR, "msg0")[: 1088 + 1216]
-    )
+    assert mislabelled.write(hexed(VECTOR, "msg0_payload"))[: 1088 + 1216] == hexed(VECTOR, "msg0")[: 1088 + 1216]
     assert mislabelled.hash.hex() != VECTOR["handshake_hash_after_msg0"]
     with pytest.raises(HandshakeFailed):
         vector_ends()[1].read_request(
@@ -146,9 +141,7 @@ def codex_initiator() -> Initiator:
     return Initiator(
         Identity.from_seed(hexed(secrets, "static_x25519_private", "static_mlkem768_seed")),
         PublicKey.from_fields(CODEX["responder_public_key_json"]),
-        prologue=stream_prologue(
-            CODEX["environment_id"], CODEX["executor_registration_id"], CODEX["stream_id"]
-        ),
+        prologue=stream_prologue(CODEX["environment_id"], CODEX["executor_registration_id"], CODEX["stream_id"]),
         keys=ScriptedKeys(
             x25519=[hexed(secrets, "ephemeral_x25519_private")],
             mlkem768=[hexed(secrets, "ephemeral_mlkem768_seed")],
@@ -193,10 +186,7 @@ def test_the_recorded_public_keys_have_our_form_and_prologue() -> None:
     identity = Identity.from_seed(hexed(CODEX["initiator"], "static_x25519_private", "static_mlkem768_seed"))
 
     assert identity.public_key.to_fields() == CODEX["initiator_public_key_json"]
-    assert (
-        PublicKey.from_fields(CODEX["responder_public_key_json"]).to_fields()
-        == (CODEX["responder_public_key_json"])
-    )
+    assert PublicKey.from_fields(CODEX["responder_public_key_json"]).to_fields() == (CODEX["responder_public_key_json"])
     assert (
         stream_prologue(CODEX["environment_id"], CODEX["executor_registration_id"], CODEX["stream_id"]).hex()
         == CODEX["prologue"]
@@ -210,9 +200,7 @@ def test_a_recorded_answer_with_one_flipped_bit_is_refused(bit: int) -> None:
     changed = bytearray(hexed(CODEX, "message_2"))
     changed[bit // 8] ^= 1 << bit % 8
 
-    with pytest.raises(
-        NoiseError, match=r"^Noise channel handshake failed: the handshake message was refused$"
-    ):
+    with pytest.raises(NoiseError, match=r"^Noise channel handshake failed: the handshake message was refused$"):
         initiator.read_response(bytes(changed))
 
 

@@ -280,9 +280,7 @@ def test_09_the_mlkem_half_of_a_harness_is_a_claim_that_authorization_must_check
 
 
 def test_09_who_claims_an_mlkem_key_without_holding_it_cannot_read_the_answer() -> None:
-    claimant = impersonation(
-        x25519=pair_of_identity(HARNESS).x25519, mlkem768=pair_of_identity(STRANGER).mlkem768
-    )
+    claimant = impersonation(x25519=pair_of_identity(HARNESS).x25519, mlkem768=pair_of_identity(STRANGER).mlkem768)
     responder = ends()[1]
     request = responder.read_request(claimant.write(AUTHORIZATION))
 
@@ -346,9 +344,7 @@ def test_16_another_suite_a_classical_message_or_a_backend_without_mlkem_is_refu
     with pytest.raises(HandshakeFailed, match=REFUSED):
         ends()[1].read_request(classical.write(bytes(4000)))
     monkeypatch.setattr(type(backend), "mlkem_supported", lambda self: False)
-    with pytest.raises(
-        KeyGenerationFailed, match="has no ML-KEM-768; install a wheel of version 48 or newer"
-    ):
+    with pytest.raises(KeyGenerationFailed, match="has no ML-KEM-768; install a wheel of version 48 or newer"):
         Identity.generate()
     with pytest.raises(KeyGenerationFailed):
         PublicKey.from_fields(EXECUTOR.public_key.to_fields())
@@ -396,6 +392,4 @@ def test_24_every_handshake_failure_says_the_same_and_sends_nothing() -> None:
         with pytest.raises(InvalidState):
             responder.accept()
 
-    assert failures == {
-        (HandshakeFailed, "Noise channel handshake failed: the handshake message was refused")
-    }
+    assert failures == {(HandshakeFailed, "Noise channel handshake failed: the handshake message was refused")}

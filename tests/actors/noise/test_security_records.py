@@ -90,9 +90,7 @@ def test_11_not_even_threads_that_share_a_channel_make_it_repeat_a_nonce() -> No
 def test_11_a_refused_plaintext_emits_nothing_uses_no_nonce_and_ends_the_channel() -> None:
     harness, executor = agree()
 
-    with pytest.raises(
-        InvalidMessage, match=r"^invalid Noise channel message: transport plaintext is too large$"
-    ):
+    with pytest.raises(InvalidMessage, match=r"^invalid Noise channel message: transport plaintext is too large$"):
         harness.encrypt(bytes(MAX_PLAINTEXT_BYTES + 1))
     assert harness.records_sent == 0
     with pytest.raises(TransportFailed, match="the channel has ended"):
@@ -221,9 +219,7 @@ def test_18_both_sides_stop_at_the_set_number_of_records() -> None:
     records = [harness.encrypt(b"%d" % number) for number in range(3)]
     assert [executor.decrypt(record) for record in records] == [b"0", b"1", b"2"]
 
-    with pytest.raises(
-        TransportFailed, match=r"^Noise channel transport failed: transport record nonce exhausted$"
-    ):
+    with pytest.raises(TransportFailed, match=r"^Noise channel transport failed: transport record nonce exhausted$"):
         harness.encrypt(b"3")
     with pytest.raises(TransportFailed, match="transport record nonce exhausted"):
         executor.decrypt(bytes(20))

@@ -135,9 +135,7 @@ def everything_made(tmp_path: Path) -> tuple[list[object], list[str]]:
     harness = initiator.read_response(response)
     harness.encrypt(PLAINTEXT)
     secrets = [s for secret in (SEED[:32], SEED[32:], AUTHORIZATION, PLAINTEXT) for s in spellings(secret)]
-    secrets += [
-        s for half in (identity.public_key.x25519, identity.public_key.mlkem768) for s in spellings(half)
-    ]
+    secrets += [s for half in (identity.public_key.x25519, identity.public_key.mlkem768) for s in spellings(half)]
     return [
         identity,
         identity.public_key,
@@ -205,10 +203,9 @@ CALLS: list[Callable[[int], object]] = [
 ]
 
 
+@pytest.mark.fuzz
 @given(st.sampled_from(CALLS), st.integers(0, 40_000))
-def test_21_no_error_and_no_traceback_with_locals_shows_a_secret(
-    call: Callable[[int], object], n: int
-) -> None:
+def test_21_no_error_and_no_traceback_with_locals_shows_a_secret(call: Callable[[int], object], n: int) -> None:
     """Mutant killed: errors raised in the handlers of `_ends`, with the key agreement as their context."""
     with pytest.raises((NoiseError, ValueError)) as raised:
         call(n)
@@ -282,15 +279,11 @@ def test_22_a_channel_holds_no_key_that_python_can_read_and_drops_even_its_objec
     assert executor._seal is executor._open
 
 
-def test_23_the_seed_file_is_private_from_its_first_byte(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_23_the_seed_file_is_private_from_its_first_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Modes, owners, atomicity and what is refused stand in test_identity_file."""
     modes = list[int]()
     write = os.write
-    monkeypatch.setattr(
-        os, "write", lambda fd, data: (modes.append(os.fstat(fd).st_mode & 0o777), write(fd, data))[1]
-    )
+    monkeypatch.setattr(os, "write", lambda fd, data: (modes.append(os.fstat(fd).st_mode & 0o777), write(fd, data))[1])
     store_identity(EXECUTOR, tmp_path / "identity")
 
     assert modes == [0o600]
@@ -298,9 +291,7 @@ def test_23_the_seed_file_is_private_from_its_first_byte(
 
 def test_23_no_module_reads_a_key_from_the_environment_or_the_command_line() -> None:
     for path in PACKAGE.glob("*.py"):
-        names = {
-            node.attr for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Attribute)
-        }
+        names = {node.attr for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Attribute)}
         assert not names & {"environ", "getenv", "argv"}, path.name
 
 

@@ -71,9 +71,7 @@ def node_peer(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
         pytest.skip("Node is not installed: apt-get install nodejs npm")
     work = tmp_path_factory.mktemp("node") / "peer"
     shutil.copytree(PEERS / "node", work, ignore=shutil.ignore_patterns("node_modules"))
-    subprocess.run(
-        ["npm", "ci", "--no-audit", "--no-fund"], cwd=work, check=True, timeout=240, capture_output=True
-    )
+    subprocess.run(["npm", "ci", "--no-audit", "--no-fund"], cwd=work, check=True, timeout=240, capture_output=True)
     return ["node", str(work / "peer.js")]
 
 
