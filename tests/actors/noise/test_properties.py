@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import pytest
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     Bundle,
@@ -324,3 +324,4 @@ class EveryCallInEveryState(RuleBasedStateMachine):
 
 
 test_25_every_call_in_every_state = EveryCallInEveryState.TestCase
+test_25_every_call_in_every_state.settings = settings(stateful_step_count=25)
