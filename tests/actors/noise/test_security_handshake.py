@@ -25,6 +25,7 @@ from actors.noise._handshake import Handshake
 from actors.noise._identity import pair_of_identity
 from actors.noise._primitives import PrivatePair, PublicPair, SystemKeys
 from actors.noise._public_key import pair_of_key
+from actors.noise._suite import Pattern
 from tests.actors.noise.classical import ik, private
 from tests.actors.noise.support import (
     AUTHORIZATION,
@@ -34,6 +35,7 @@ from tests.actors.noise.support import (
     PROLOGUE,
     STRANGER,
     ends,
+    everything_said_by,
     flip,
 )
 
@@ -393,3 +395,38 @@ def test_24_every_handshake_failure_says_the_same_and_sends_nothing() -> None:
             responder.accept()
 
     assert failures == {(HandshakeFailed, "Noise channel handshake failed: the handshake message was refused")}
+
+
+class NoKem(SystemKeys):
+    """A source of keys whose encapsulation fails, as a broken backend's would."""
+
+    def encapsulate(self, peer: Any) -> tuple[bytes, bytes]:
+        raise RuntimeError(AUTHORIZATION)
+
+
+@pytest.mark.parametrize("answer", ["accept", "reject_credentials"])
+def test_24_a_failure_while_answering_is_as_opaque_and_as_final(answer: str) -> None:
+    responder = Responder(EXECUTOR, prologue=PROLOGUE, keys=NoKem())
+    responder.read_request(ends()[0].write_request(AUTHORIZATION))
+
+    with pytest.raises(HandshakeFailed, match=REFUSED) as failed:
+        getattr(responder, answer)()
+    assert AUTHORIZATION.decode() not in everything_said_by(failed.value)
+    with pytest.raises(InvalidState):
+        getattr(responder, answer)()
+
+
+def test_24_a_request_that_names_nobody_is_refused_in_the_words_of_the_reference() -> None:
+    nameless = Pattern(messages=(("skem", "e", "es"), ()), kem=True)
+    responder = ends()[1]
+    responder._handshake = handshake("executor", pattern=nameless)
+    request = handshake("harness", pattern=nameless).write(bytes(MAX_AUTHORIZATION_BYTES))
+
+    with pytest.raises(HandshakeFailed, match=r"handshake request is missing initiator static key$"):
+        responder.read_request(request)
+
+
+def test_a_message_that_ends_within_a_field_is_refused_by_the_machine_itself() -> None:
+    for size in (0, 1087, 1100, 2303):
+        with pytest.raises(ValueError, match="the message is too short"):
+            handshake("executor").read(bytes(size))

@@ -174,7 +174,7 @@ def test_21_nothing_that_holds_keys_can_be_copied_pickled_or_taken_apart(tmp_pat
     ways: list[Callable[[Any], object]] = [
         copy.copy, copy.deepcopy,
         *(lambda o, p=p: pickle.dumps(o, p) for p in range(pickle.HIGHEST_PROTOCOL + 1)),
-        lambda o: copy.deepcopy([o]), lambda o: o.__getstate__(), lambda o: o.__reduce__(),
+        lambda o: copy.deepcopy([o]), lambda o: o.__getstate__(), lambda o: o.__reduce__(), lambda o: o.__replace__(),
         dataclasses.asdict, attrs.asdict, lambda o: dataclasses.replace(o), lambda o: attrs.evolve(o),
     ]  # fmt: skip
     for thing in objects:
