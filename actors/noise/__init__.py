@@ -35,10 +35,7 @@ from actors.noise._suite import MAX_AUTHORIZATION_BYTES as MAX_AUTHORIZATION_BYT
 from actors.noise._suite import MAX_PLAINTEXT_BYTES as MAX_PLAINTEXT_BYTES
 from actors.noise._suite import SUITE as SUITE
 
-__all__ = [
-    "MAX_AUTHORIZATION_BYTES",
-    "MAX_PLAINTEXT_BYTES",
-    "SUITE",
+__all__ = [  # noqa: RUF022  # Plain order, as tests/test_doors.py asks.
     "ExecutorCredentialsRejected",
     "HandshakeFailed",
     "HandshakeRequest",
@@ -50,10 +47,13 @@ __all__ = [
     "InvalidState",
     "KeyGenerationFailed",
     "KeySource",
+    "MAX_AUTHORIZATION_BYTES",
+    "MAX_PLAINTEXT_BYTES",
     "NoiseError",
     "PublicKey",
     "RecordLimits",
     "Responder",
+    "SUITE",
     "SecureChannel",
     "TransportFailed",
     "TransportTruncated",

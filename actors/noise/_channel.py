@@ -8,6 +8,7 @@ record and queue it in one breath, and the order on the wire is the order of the
 import struct
 from collections.abc import Callable, Iterator
 from functools import partial
+from operator import length_hint
 from typing import Final
 
 import attrs
@@ -81,8 +82,8 @@ class SecureChannel(Sealed):
     """
 
     __slots__ = (
-        "_alive", "_empty", "_max_plaintext", "_open", "_peer_closed",
-        "_receive_nonces", "_received", "_seal", "_send_nonces", "_sent",
+        "_alive", "_empty", "_max_ciphertext", "_max_plaintext", "_max_records", "_open", "_peer_closed",
+        "_receive_nonces", "_receive_numbers", "_seal", "_send_nonces", "_send_numbers",
     )  # fmt: skip
 
     def __init__(self, agreement: Agreement) -> None:
@@ -90,13 +91,16 @@ class SecureChannel(Sealed):
             raise TypeError("a SecureChannel is the result of a handshake: see Initiator and Responder")
         limits = agreement.limits
         self._max_plaintext = limits.max_plaintext_bytes
-        # After the end both are `_ended`, and both iterators are empty.
+        self._max_ciphertext = limits.max_plaintext_bytes + TAG_BYTES
+        self._max_records = limits.max_records
+        # Each number is drawn once, by the nonces; what is left of the numbers is the counter.
+        self._send_numbers = iter(range(limits.max_records))
+        self._receive_numbers = iter(range(limits.max_records))
+        self._send_nonces = _nonces(self._send_numbers)
+        self._receive_nonces = _nonces(self._receive_numbers)
+        # After the end both are `_ended`, and both iterators of nonces are empty.
         self._seal: _Primitive = agreement.send.encrypt
         self._open: _Primitive = agreement.receive.decrypt
-        self._send_nonces = _nonces(limits)
-        self._receive_nonces = _nonces(limits)
-        self._sent = 0
-        self._received = 0
         self._empty = 0
         self._alive = True
         self._peer_closed = False
@@ -116,13 +120,9 @@ class SecureChannel(Sealed):
             TransportFailed: the channel had ended, or its records are used up.
         """
         try:
-            if type(plaintext) is not bytes:
-                plaintext = _snapshot(plaintext)
-            if len(plaintext) > self._max_plaintext:
-                raise _OutOfBounds("transport plaintext is too large")
-            record = self._seal(next(self._send_nonces), plaintext, None)
-            self._sent += 1
-            return record
+            if len(plaintext) <= self._max_plaintext:
+                return self._seal(next(self._send_nonces), plaintext, None)
+            failure = self._end(_OutOfBounds("transport plaintext is too large"))
         except BaseException as error:
             failure = self._end(error)
         # Outside the handler and without the data: no frame of the new error's traceback holds either.
@@ -141,15 +141,12 @@ class SecureChannel(Sealed):
                 the peer's close, or the channel had ended.
         """
         try:
-            if type(ciphertext) is not bytes:
-                ciphertext = _snapshot(ciphertext)
-            if len(ciphertext) > self._max_plaintext + TAG_BYTES:
-                raise _OutOfBounds("transport ciphertext is too large")
-            if len(ciphertext) <= TAG_BYTES:
+            if TAG_BYTES < len(ciphertext) <= self._max_ciphertext:
+                return self._open(next(self._receive_nonces), ciphertext, None)
+            if len(ciphertext) == TAG_BYTES:
                 return self._open_empty(ciphertext)
-            plaintext = self._open(next(self._receive_nonces), ciphertext, None)
-            self._received += 1
-            return plaintext
+            size = "short" if len(ciphertext) < TAG_BYTES else "large"
+            failure = self._end(_OutOfBounds(f"transport ciphertext is too {size}"))
         except BaseException as error:
             failure = self._end(error)
         del ciphertext
@@ -166,7 +163,6 @@ class SecureChannel(Sealed):
         """
         try:
             record = self._seal(next(self._send_nonces), b"", _CLOSE)
-            self._sent += 1
             self._seal = _ended
             return record
         except BaseException as error:
@@ -204,18 +200,16 @@ class SecureChannel(Sealed):
 
     @property
     def records_sent(self) -> int:
-        """How many records were sealed: the number, and nonce, of the next one."""
-        return self._sent
+        """How many record numbers of our direction are used up: the next record has it as its nonce."""
+        return self._max_records - length_hint(self._send_numbers)
 
     @property
     def records_received(self) -> int:
-        """How many records were opened: the number, and nonce, of the next one."""
-        return self._received
+        """How many record numbers of the peer's direction are used up; a dead channel's last in vain."""
+        return self._max_records - length_hint(self._receive_numbers)
 
     def _open_empty(self, ciphertext: bytes) -> bytes:
         """Open a record that is all tag: an empty one, or the close record; associated data tells which."""
-        if len(ciphertext) < TAG_BYTES:
-            raise _OutOfBounds("transport ciphertext is too short")
         nonce = next(self._receive_nonces)
         try:
             self._open(nonce, ciphertext, None)
@@ -223,9 +217,8 @@ class SecureChannel(Sealed):
             self._open(nonce, ciphertext, _CLOSE)
             self._peer_closed = True
             self._open = _ended
-        self._received += 1
         self._empty += 1
-        if self._empty > _FREE_EMPTY_RECORDS + self._received // 2:
+        if self._empty > _FREE_EMPTY_RECORDS + self.records_received // 2:
             raise _Flooded
         return b""
 
@@ -252,14 +245,9 @@ class SecureChannel(Sealed):
                 return TransportFailed
 
 
-def _snapshot(data: bytes | bytearray | memoryview) -> bytes:
-    """Copy any bytes-like object; its length is then its size, and nobody can change it under us."""
-    return bytes(memoryview(data))
-
-
-def _nonces(limits: RecordLimits) -> Iterator[bytes]:
-    """Yield each nonce once: 4 zero bytes, then the record's number as 8 bytes big-endian.
+def _nonces(numbers: Iterator[int]) -> Iterator[bytes]:
+    """Turn each number into its nonce: 4 zero bytes, then 8 bytes big-endian.
 
     One step of this iterator is one call into C, so not even two threads could draw the same nonce.
     """
-    return map(struct.Struct(">4xQ").pack, range(limits.max_records))
+    return map(struct.Struct(">4xQ").pack, numbers)

@@ -6,8 +6,8 @@ cause: the cause's frames hold keys.
 """
 
 import enum
+import hmac
 from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
 from typing import Final
 
@@ -32,6 +32,7 @@ from actors.noise._suite import (
     RESPONSE_BYTES,
 )
 
+_DEFAULT_LIMITS: Final = RecordLimits()
 MAX_PAYLOAD_BYTES: Final = MAX_MESSAGE_BYTES - REQUEST_OVERHEAD_BYTES
 
 
@@ -98,7 +99,7 @@ class Initiator(_End):
             keys: where ephemeral keys come from; anything but the default makes the channel readable to who
                 knows them.
         """
-        self._limits = limits or RecordLimits()
+        self._limits = limits or _DEFAULT_LIMITS
         handshake = Handshake(
             initiator=True,
             prologue=prologue,
@@ -173,7 +174,8 @@ def _payload_must_be_empty() -> NoiseError:
 
 
 def _meaning_of(payload: bytes) -> Callable[[], NoiseError]:
-    return ExecutorCredentialsRejected if payload == CREDENTIALS_REJECTED else _payload_must_be_empty
+    rejected = hmac.compare_digest(payload, CREDENTIALS_REJECTED)
+    return ExecutorCredentialsRejected if rejected else _payload_must_be_empty
 
 
 class HandshakeRequest(Sealed):
@@ -202,12 +204,18 @@ class HandshakeRequest(Sealed):
         Raises:
             InvalidMessage: it is not valid UTF-8.
         """
-        text = None
-        with suppress(UnicodeDecodeError):  # The error itself would hold the payload.
-            text = self._payload.decode()
+        text = _from_utf8(self._payload)
         if text is None:
             raise InvalidMessage("handshake authorization is not valid UTF-8")
         return text
+
+
+def _from_utf8(payload: bytes) -> str | None:
+    """Return the text, or None: the decoder's own error would hold the payload."""
+    try:
+        return payload.decode()
+    except UnicodeDecodeError:
+        return None
 
 
 class Responder(_End):
@@ -242,7 +250,7 @@ class Responder(_End):
         if not 0 <= max_payload_bytes <= MAX_PAYLOAD_BYTES:
             raise ValueError(f"max_payload_bytes must lie in 0..{MAX_PAYLOAD_BYTES}, not {max_payload_bytes}")
         self._max_request = REQUEST_OVERHEAD_BYTES + max_payload_bytes
-        self._limits = limits or RecordLimits()
+        self._limits = limits or _DEFAULT_LIMITS
         handshake = Handshake(
             initiator=False,
             prologue=prologue,
@@ -274,7 +282,7 @@ class Responder(_End):
             try:
                 payload = handshake.read(message)
                 if handshake.remote_static is not None:
-                    _ = handshake.remote_static.mlkem768  # An unusable key is refused before anybody is asked.
+                    handshake.check_remote_keys()  # An unusable key is refused before anybody is asked.
                     request = HandshakeRequest(key_of_pair(handshake.remote_static), payload)
                     self._revive(handshake, _Phase.ASKED)
                     return request

@@ -100,6 +100,12 @@ class Handshake(Sealed):
                     self._mix_dh(step)
         return self._state.decrypt_and_hash(message[taken:])
 
+    def check_remote_keys(self) -> None:
+        """Raise what is wrong with the peer's keys now, and not when they are first used."""
+        for pair in (self.remote_static, self._remote_ephemeral):
+            if pair is not None and self._pattern.kem:
+                _ = pair.mlkem768
+
     def split(self) -> tuple[Aead, Aead]:
         """Return the AEAD objects for sending and for receiving, in this order."""
         from_initiator, from_responder = split(self._state)

@@ -14,7 +14,7 @@ IDENTITY_SEED_BYTES = X25519_BYTES + MLKEM768_SEED_BYTES
 class Identity(Sealed):
     """One end's long-lived keys. Make it with `generate`, `from_seed` or `load_identity`.
 
-    Keep the object: making one from its seed costs ten times a public-key operation. It cannot be copied or
+    Keep the object: making one from its seed costs as much as four key exchanges. It cannot be copied or
     pickled, and no text shows more than the redacted public key.
     """
 

@@ -4,7 +4,6 @@ Private keys stay inside those objects: no attribute here holds their bytes. Not
 entropy itself; `SystemKeys` asks the primitive, and a test hands in another `KeySource`.
 """
 
-from contextlib import suppress
 from typing import Protocol
 
 from cryptography.exceptions import UnsupportedAlgorithm
@@ -111,9 +110,11 @@ def generate_pair(keys: KeySource) -> PrivatePair:
     Raises:
         KeyGenerationFailed: the backend has no ML-KEM-768; there is no classical fallback.
     """
-    with suppress(UnsupportedAlgorithm):
+    try:
         return PrivatePair(keys.new_x25519(), keys.new_mlkem768())
-    raise missing_kem()
+    except UnsupportedAlgorithm:
+        failure = missing_kem
+    raise failure()
 
 
 def missing_kem() -> KeyGenerationFailed:

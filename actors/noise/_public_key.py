@@ -7,9 +7,8 @@ import base64
 import hmac
 import json
 from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from cryptography.exceptions import UnsupportedAlgorithm
 
@@ -37,10 +36,10 @@ class PublicKey:
             InvalidPublicKey: a length is wrong, or the ML-KEM key fails its modulus check.
             KeyGenerationFailed: the backend has no ML-KEM-768.
         """
-        _check_size("X25519", x25519, X25519_BYTES)
-        _check_size("ML-KEM-768", mlkem768, MLKEM768_PUBLIC_BYTES)
         # Our own copies, so that a caller's bytearray cannot change a pinned key later.
-        self._pair = _import_pair(bytes(x25519), bytes(mlkem768))
+        pair = _attempt(_import_pair, (bytes(x25519), bytes(mlkem768)))
+        del x25519, mlkem768
+        self._pair = _pair_or_raise(pair)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> "PublicKey":
@@ -48,24 +47,18 @@ class PublicKey:
 
         Raises:
             InvalidPublicKey: anything else, also a member too many, missing, doubled or not a string.
+            KeyGenerationFailed: the backend has no ML-KEM-768.
         """
-        if len(text) > MAX_JSON_CHARACTERS:
-            raise InvalidPublicKey("the JSON is too long")
-        fields: object = None
-        with suppress(ValueError, RecursionError):
-            fields = json.loads(text, object_pairs_hook=_refuse_doubled)
-        return cls.from_fields(fields)
+        pair = _attempt(_pair_from_json, text)
+        del text
+        return key_of_pair(_pair_or_raise(pair))
 
     @classmethod
     def from_fields(cls, fields: object) -> "PublicKey":
         """Read the three members from a mapping that was decoded elsewhere; the rules of `from_json` hold."""
-        suite, x25519, mlkem768 = _three_strings(fields)
-        if suite != SUITE:
-            raise InvalidPublicKey("unsupported Noise channel suite")
-        return cls(
-            x25519=_decode("X25519", x25519, X25519_BYTES),
-            mlkem768=_decode("ML-KEM-768", mlkem768, MLKEM768_PUBLIC_BYTES),
-        )
+        pair = _attempt(_pair_from_fields, fields)
+        del fields
+        return key_of_pair(_pair_or_raise(pair))
 
     def to_fields(self) -> dict[str, str]:
         """Return the three members, for a caller that encodes a larger object."""
@@ -129,6 +122,39 @@ def key_of_pair(pair: PublicPair) -> PublicKey:
     return key
 
 
+_Failure = Callable[[], NoiseError]
+_Value = TypeVar("_Value")
+
+
+def _attempt(read: Callable[[_Value], PublicPair], value: _Value) -> "PublicPair | _Failure":
+    """Return the pair, or what makes the error: no frame of the error that is raised then shows a key."""
+    try:
+        return read(value)
+    except NoiseError as error:
+        return partial(type(error), error.what)
+
+
+def _pair_or_raise(pair: "PublicPair | _Failure") -> PublicPair:
+    if isinstance(pair, PublicPair):
+        return pair
+    raise pair()
+
+
+def _pair_from_json(text: str | bytes) -> PublicPair:
+    if len(text) > MAX_JSON_CHARACTERS:
+        raise InvalidPublicKey("the JSON is too long")
+    return _pair_from_fields(_parse(text))
+
+
+def _pair_from_fields(fields: object) -> PublicPair:
+    suite, x25519, mlkem768 = _three_strings(fields)
+    if suite != SUITE:
+        raise InvalidPublicKey("unsupported Noise channel suite")
+    return _import_pair(
+        (_decode("X25519", x25519, X25519_BYTES), _decode("ML-KEM-768", mlkem768, MLKEM768_PUBLIC_BYTES))
+    )
+
+
 def _three_strings(fields: object) -> tuple[str, str, str]:
     """Return the members in the order of the sizes they may have, or refuse the whole."""
     if isinstance(fields, dict):
@@ -136,6 +162,14 @@ def _three_strings(fields: object) -> tuple[str, str, str]:
         if members.keys() == _FIELDS and all(isinstance(value, str) for value in members.values()):
             return members["suite"], members["x25519_public_key"], members["mlkem768_public_key"]
     raise InvalidPublicKey("expected an object of exactly three strings: suite, x25519_public_key, mlkem768_public_key")
+
+
+def _parse(text: str | bytes) -> object:
+    """Return what the JSON says, or None, which is no object: a parser's error would quote the text."""
+    try:
+        return json.loads(text, object_pairs_hook=_refuse_doubled)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _refuse_doubled(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -149,9 +183,7 @@ def _decode(name: str, encoded: str, size: int) -> bytes:
     """Decode standard padded base64 of exactly `size` bytes, in its one canonical spelling."""
     if len(encoded) > 4 * ((size + 2) // 3):
         raise InvalidPublicKey(f"invalid {name} public key length")
-    raw: bytes | None = None
-    with suppress(ValueError):
-        raw = base64.b64decode(encoded, validate=True)
+    raw = _from_base64(encoded)
     # Equality of keys is equality of their strings, so one key must not have two spellings (stray bits before
     # padding).
     if raw is None or not hmac.compare_digest(base64.b64encode(raw), encoded.encode()):
@@ -160,18 +192,28 @@ def _decode(name: str, encoded: str, size: int) -> bytes:
     return raw
 
 
+def _from_base64(encoded: str) -> bytes | None:
+    try:
+        return base64.b64decode(encoded, validate=True)
+    except ValueError:
+        return None
+
+
 def _check_size(name: str, raw: bytes, size: int) -> None:
     if len(raw) != size:
         raise InvalidPublicKey(f"invalid {name} public key length")
 
 
-def _import_pair(x25519: bytes, mlkem768: bytes) -> PublicPair:
+def _import_pair(halves: tuple[bytes, bytes]) -> PublicPair:
     """Return the pair with its ML-KEM half imported, which checks it and is needed by whoever uses it."""
+    x25519, mlkem768 = halves
+    _check_size("X25519", x25519, X25519_BYTES)
+    _check_size("ML-KEM-768", mlkem768, MLKEM768_PUBLIC_BYTES)
     pair = PublicPair(x25519, mlkem768)
     try:
         _ = pair.mlkem768
     except UnsupportedAlgorithm:
-        failure: Callable[[], NoiseError] = missing_kem
+        failure: _Failure = missing_kem
     except ValueError:
         failure = partial(InvalidPublicKey, "invalid ML-KEM-768 public key")
     else:

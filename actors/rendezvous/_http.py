@@ -1,7 +1,7 @@
 """HTTP/1.1 on one connection, by h11: read a request, write an answer, or hand the stream over to a WebSocket.
 
-Plain h11, measured against starlette on hypercorn: 300 against 1,020 us of CPU a request on one busy machine, 8 MB less,
-and the stream stays ours, with its back-pressure (docs/architecture.md).
+Plain h11, measured against starlette on hypercorn: 300 against 1,020 us of CPU a request on one busy machine, 8 MB
+less, and the stream stays ours, with its back-pressure (docs/architecture.md).
 """
 
 import json
