@@ -127,6 +127,8 @@ class Scheduling(RuleBasedStateMachine):
         self.got: dict[str, bytes] = {}
         self.resets: set[str] = set()
         self.last: str | None = None
+        # Who was ready when the last frame was written, and has been so since.
+        self.passed_over: set[str] = set()
 
     @rule(stream_id=st.sampled_from("abc"), size=st.sampled_from([1, 6, 40, 90, 150]))
     def put(self, stream_id: str, size: int) -> None:
@@ -149,6 +151,7 @@ class Scheduling(RuleBasedStateMachine):
         if self.lanes.pop(stream_id, None) is not None:
             self.schedule.put_reset(stream_id, was_known=True)
             self.resets.add(stream_id)
+            self.passed_over.discard(stream_id)
 
     @rule(times=st.integers(1, 5))
     def write(self, times: int) -> None:
@@ -163,8 +166,9 @@ class Scheduling(RuleBasedStateMachine):
             assert isinstance(frame.body, Data)
             self.got[frame.stream_id] += frame.body.payload
             others = {s for s, each in self.lanes.items() if each.is_ready and s != frame.stream_id}
-            assert not (others and self.last == frame.stream_id), "the same stream twice, and another was ready"
-            self.last = frame.stream_id if others else None
+            passed_over = others & self.passed_over if self.last == frame.stream_id else set[str]()
+            assert not passed_over, "the same stream twice, and another was ready all the time"
+            self.last, self.passed_over = frame.stream_id, others
 
     @invariant()
     def nothing_is_lost_or_doubled(self) -> None:
