@@ -9,13 +9,14 @@ from time import perf_counter
 from typing import Any, Final
 
 from outcome import Value
-from trio.lowlevel import checkpoint, current_task, reschedule, wait_task_rescheduled
+from trio.lowlevel import checkpoint, current_task, reschedule
 
 from actors._actor import Actor
 from actors._ask import Ask, Part
 from actors._errors import Refusal
 from actors._generation import begin, crash, finish
 from actors._messages import Down, Terminal
+from actors._parking import park
 from actors._seat import Seat
 from supervision import ChildStatus
 
@@ -92,11 +93,12 @@ async def run_actor(  # noqa: C901, PLR0915 - a message costs less than a call, 
                 break
             # An idle actor keeps neither its last message nor its last answer, and is lean.
             item = value = handle = None
+            ends = 0.0
             if seat.inbox or seat.alert:
                 await checkpoint()
             else:
                 seat.waiter = task
-                await wait_task_rescheduled(seat.abort_park)
+                await park(task)
     except BaseException as failure:
         error = await crash(seat, actor, failure)
         if error is not failure:

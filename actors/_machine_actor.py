@@ -4,7 +4,7 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import Any, Generic, TypeVar
 
-from trio.lowlevel import checkpoint, current_task, wait_task_rescheduled
+from trio.lowlevel import checkpoint, current_task
 
 from actors._actor import Performer, seat_of
 from actors._errors import InvalidEffect
@@ -13,6 +13,7 @@ from actors._loop import BATCH, SLICE_S
 from actors._machine import StopActor
 from actors._machine_seat import Crash, MachineSeat
 from actors._messages import Down
+from actors._parking import park
 from actors._reference import Address
 from supervision import ChildStatus
 
@@ -133,7 +134,7 @@ async def run_machine_actor(  # noqa: C901, PLR0915 - kept like the loop of othe
                 await checkpoint()
             else:
                 seat.waiter = task
-                await wait_task_rescheduled(seat.abort_park)
+                await park(task)
     except BaseException as failure:
         error = await crash(seat, actor, failure)
         if error is not failure:

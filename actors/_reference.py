@@ -20,6 +20,7 @@ from actors._ask import Ask
 from actors._deadlines import ASK_TIMEOUT_S, check_timeout
 from actors._errors import WaitsForItself
 from actors._messages import Down, Question, Terminal
+from actors._parking import wake_parked
 from actors._seat import Seat
 from actors._statistics import Statistics
 
@@ -125,7 +126,7 @@ class Reference(Address, Generic[M_contra]):
             waiter = seat.waiter
             if waiter is not None:
                 seat.waiter = None
-                reschedule(waiter)
+                wake_parked(waiter)
         else:
             seat.accept(message)
 
@@ -200,7 +201,7 @@ class Reference(Address, Generic[M_contra]):
             waiter = seat.waiter
             if waiter is not None:
                 seat.waiter = None
-                reschedule(waiter)
+                wake_parked(waiter)
         else:
             seat.accept_ask(ask)
         if timeout_s != math.inf:

@@ -14,12 +14,13 @@ from collections.abc import Callable
 from typing import Protocol, cast
 
 import trio
-from trio.lowlevel import Abort, RaiseCancelT, Task, current_task, reschedule
+from trio.lowlevel import Task, current_task
 
 from actors._ask import Ask, Part, Sender
 from actors._errors import ActorGone, LeftBehind, MailboxDeadlock, MailboxFull, WaitsForItself
 from actors._mailbox import Mailbox, OnRestart, WhenFull
 from actors._messages import Down, Ending
+from actors._parking import wake_parked
 from actors._queue import EMPTY, Fate, Queue
 from actors._statistics import Statistics
 from actors._sweeper import Sweeper, sweeper_of_this_run
@@ -80,12 +81,7 @@ class Seat(Queue):
         waiter = self.waiter
         if waiter is not None:
             self.waiter = None
-            reschedule(waiter)
-
-    def abort_park(self, _raise_cancel: RaiseCancelT) -> Abort:
-        """Let go of the parked actor: it is cancelled."""
-        self.waiter = None
-        return Abort.SUCCEEDED
+            wake_parked(waiter)
 
     # --- user mail, off the quick path --------------------------------------------------------------------------
 
@@ -217,7 +213,6 @@ class Seat(Queue):
         self.task = current_task()
         self.generation = generation
         self.has_child(child)
-        self.stop_now = self.stop_asked
         self.settle()
 
     def leave(self, error: BaseException | None) -> None:

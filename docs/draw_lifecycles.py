@@ -11,7 +11,7 @@ PAGE = Path(__file__).parent / "lifecycles.md"
 _HEADER = """\
 # Lifecycles
 
-Drawn from the transition tables in the code by `python docs/draw_lifecycles.py`; do not edit. An event that has no
+Drawn from the transition tables in the code by `python docs/draw_lifecycles.py` (with greenroom installed); do not edit. An event that has no
 arrow from a state raises in its sender and changes nothing.
 """
 
@@ -47,7 +47,7 @@ def page() -> str:
     from supervision import CHILD_TRANSITIONS
 
     parts = {
-        "A child of a supervisor": (CHILD_TRANSITIONS, "supervision/_plan.py"),
+        "A child of a supervisor": (CHILD_TRANSITIONS, "supervision/_states.py"),
         "The gate of an environment": (GATE_TRANSITIONS, "actors/environments/_gate.py"),
         "The connection of an environment": (CONNECTION_TRANSITIONS, "actors/environments/_connection.py"),
     }

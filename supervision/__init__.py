@@ -51,12 +51,12 @@ from supervision._supervisor import open_root as open_root
 from supervision._tree import ChildNode as ChildNode
 from supervision._tree import SupervisorNode as SupervisorNode
 
-__all__ = [
-    "CHILD_TRANSITIONS",
+__all__ = [  # noqa: RUF022  # Sorted as `sorted` does, like every door.
     "AlreadyPresent",
     "AlreadyStarted",
     "AutoShutdown",
     "Backoff",
+    "CHILD_TRANSITIONS",
     "Change",
     "Child",
     "ChildAsked",

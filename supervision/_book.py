@@ -97,17 +97,17 @@ class Book:
         if at_once or shutdown_s == 0:
             self.kill(entry)
             return
-        self.orders.append(Ask(entry, self.now_s + shutdown_s))
         if self.reporting:
             path = self.path_of(entry)
             self.report(ChildAsked(path=path, at_s=self.now_s, generation=entry.generation, shutdown_s=shutdown_s))
+        self.orders.append(Ask(entry, self.now_s + shutdown_s))
 
     def kill(self, entry: Entry) -> None:
         """End the task of one that is STOPPING."""
         entry.killed = True
-        self.orders.append(Kill(entry, self.now_s + KILL_WAIT_S))
         if self.reporting:
             self.report(ChildKilled(path=self.path_of(entry), at_s=self.now_s, generation=entry.generation))
+        self.orders.append(Kill(entry, self.now_s + KILL_WAIT_S))
 
     def call_stuck(self, entry: Entry) -> None:
         """Say that it outlived its kill; whoever waits for it need not wait any longer."""

@@ -228,20 +228,23 @@ class Engine:
             raise_refused(self.path, ticket, name)
 
     async def answered(self, ticket: Ticket, *, undo: Entry | None = None) -> None:
-        """Wait for an answer; when cancelled before it, stop what was to be started."""
+        """Wait for an answer; when cancelled, stop what was to be started."""
         if ticket.verdict is not None:
             await trio.lowlevel.checkpoint()
             return
         ticket.task = trio.lowlevel.current_task()
+        cancelled = False
 
         def abort(_: object) -> trio.lowlevel.Abort:
-            ticket.task = None
+            nonlocal cancelled
+            cancelled, ticket.task = True, None
             return trio.lowlevel.Abort.SUCCEEDED
 
         try:
             await trio.lowlevel.wait_task_rescheduled(abort)
         finally:
-            if undo is not None and not ticket.answered():
+            # Also when the answer came in the same turn: whoever was cancelled never learns of it.
+            if cancelled and undo is not None:
                 self.request_stop(undo)
 
     def request_stop(self, entry: Entry) -> None:

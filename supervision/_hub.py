@@ -102,7 +102,7 @@ class Events:
         return self
 
     async def __anext__(self) -> Event:
-        """Wait for the next event; ends when the supervisor has ended.
+        """Wait for the next event; ends when this generation of the supervisor has ended.
 
         Cancelled:
             No event is lost.
@@ -132,6 +132,9 @@ class Events:
         )
 
     def put(self, event: Event) -> None:
+        """Take one event in, at the price of the oldest when full."""
+        if self._ended:
+            return
         self._received += 1
         if len(self._waiting) >= self._capacity:
             oldest = self._waiting.popleft()
@@ -145,6 +148,7 @@ class Events:
         self._news.set()
 
     def end(self) -> None:
+        """Let readers come to an end after what waits."""
         self._ended = True
         self._news.set()
 

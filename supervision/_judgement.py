@@ -203,27 +203,25 @@ class Judgement(Book):
                 self.answer(news.ticket, Verdict.CLOSED)
         self._later.clear()
         self._to_close = list(self.entries)
-        if self.is_pool:
-            for entry in self._to_close:
-                if self.has_task(entry) and entry.state is not ChildState.STOPPING:
-                    self.stop(entry)
 
     def _step_close(self) -> None:
-        while self._to_close:
-            entry = self._to_close[-1]
-            if self.has_task(entry) and not entry.stuck:
-                if entry.state is ChildState.STOPPING:
-                    if not self.is_pool:
-                        return
-                else:
-                    self.stop(entry)
-                    continue
-            elif entry.state not in {ChildState.STOPPED, ChildState.STOPPING, ChildState.GONE}:
-                self.rest(entry)
+        while self._to_close and self._closes(self._to_close[-1]):
             self._to_close.pop()
+        if self._owed:
+            self._settle_owed()
         if not self.live and not self.closed:
             self.closed = True
             assert self.closing is not None, "only what is closing can be closed"
             if self.reporting:
                 self.report(SupervisorStopped(path=self.path, at_s=self.now_s, why=self.closing.value))
             self.orders.append(Close(self.closing))
+
+    def _closes(self, entry: Entry) -> bool:
+        """Go on with the close of one child; say whether the next may follow. In a pool it always may."""
+        if not self.has_task(entry) or entry.stuck:
+            if entry.state not in {ChildState.STOPPED, ChildState.STOPPING, ChildState.GONE}:
+                self.rest(entry)
+            return True
+        if entry.state is not ChildState.STOPPING:
+            self.stop(entry)
+        return self.is_pool

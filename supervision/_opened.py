@@ -42,18 +42,21 @@ class Opened:
     ) -> bool:
         self._engine.on_closing = None
         left = self._leave_body(kind, error, trace)
-        outcome: list[BaseException] = []
+        cancelled: trio.Cancelled | None = None
         try:
             await self._stop_children()
-        finally:
-            # Only after the nursery is left may anything be raised, a cancel included.
-            outcome = await self._leave_nursery()
-        failures = [*([left] if left is not None else []), *self._failure(), *outcome]
+        except trio.Cancelled as ours:
+            # Raised again below, unless something failed as well: a cancel must not hide a failure.
+            cancelled = ours
+        failures = [*self._failure(), *await self._leave_nursery()]
+        if left is not None and not isinstance(left, trio.Cancelled):
+            failures.insert(0, left)
         if len(failures) > 1:
             raise BaseExceptionGroup(f"{self._engine.path}: more than one thing failed", failures)
-        if failures and failures[0] is not error:
-            raise failures[0]
-        return not failures
+        outcome = failures[0] if failures else left or cancelled
+        if outcome is not None and outcome is not error:
+            raise outcome
+        return outcome is None
 
     def _closing(self, reason: CloseReason) -> None:
         if reason is not CloseReason.ASKED:

@@ -215,7 +215,3 @@ class Ticket:
         self.entry: Entry | None = None
         # Opaque to the plan: who is parked until the answer.
         self.task: object = None
-
-    def answered(self) -> bool:
-        """Say whether the answer is there."""
-        return self.verdict is not None

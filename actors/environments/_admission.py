@@ -1,4 +1,4 @@
-"""Let a new generation in: check its id, give it a cell and an actor, put it in the roster, tell the one it replaces.
+"""Let a new generation in: check its id, give it a body and an actor, put it in the roster, tell the one it replaces.
 
 All in one breath: until the roster has it nothing has changed, and from then on everybody finds it.
 """
@@ -10,9 +10,9 @@ import attrs
 from actors import InvalidOption, Machine, spawn_machine_nowait
 from actors.environments._actor import EnvironmentActor
 from actors.environments._backstage import Backstage, label_of
-from actors.environments._cell import Cell
-from actors.environments._connection import StartAsked
-from actors.environments._environment import Environment, cell_of
+from actors.environments._body import Body
+from actors.environments._connection import Connection, Phase, StartAsked
+from actors.environments._environment import Environment, body_of
 from actors.environments._gate import FailureReported, Gate, Provisioning, ReadyReported
 from actors.environments._ids import check_environment_id
 from actors.environments._lifecycle import Effect, Event, Kind, Lifecycle, Removed, Superseded
@@ -65,34 +65,36 @@ def admit(newcomer: Newcomer, backstage: Backstage, roster: Roster[Environment],
     environment_id = newcomer.environment_id
     generation = roster.next_generation(environment_id)
     life = born(newcomer, generation, now_s)
-    cell = Cell(backstage, newcomer.provider, newcomer.bundle_environment_id or environment_id)
+    body = Body(backstage, newcomer.provider, newcomer.bundle_environment_id or environment_id)
     machine: Machine[Event, Effect, Lifecycle] = life
-    cell.reference = spawn_machine_nowait(
-        backstage.actors, EnvironmentActor, machine, cell, name=label_of(life), restart=Restart.TEMPORARY
+    body.reference = spawn_machine_nowait(
+        backstage.actors, EnvironmentActor, machine, body, name=label_of(life), restart=Restart.TEMPORARY
     )
-    backstage.cells.add(cell)
-    environment = Environment.give(cell)
+    backstage.bodies.add(body)
+    environment = Environment.give(body)
     before = roster.take(environment_id, generation, environment)
     backstage.note_registered(life)
     if before is not None:
         lose_id(before, Superseded(generation, now_s), now_s)
     if life.deadline_s is not None:
-        backstage.set_deadline(cell, life.deadline_s)
-    if newcomer.kind in (Kind.ORDINARY, Kind.DEFERRED):
-        # A deferred one is asked to start as well: its attempt begins when the gate opens, whoever waits.
-        cell.step(StartAsked(now_s), now_s)
+        backstage.set_deadline(body, life.deadline_s)
+    if newcomer.kind is Kind.ORDINARY:
+        body.step(StartAsked(now_s), now_s)
     return environment
 
 
 def born(newcomer: Newcomer, generation: int, now_s: float) -> Lifecycle:
     """The life of a newcomer, with what is reported of it at its birth."""
     provisioned_by_others = newcomer.kind in (Kind.DEFERRED, Kind.PROVISIONED)
+    # A deferred one is born asked to start: its attempt begins when the gate opens, whether anybody waits or not.
+    starting = newcomer.kind is Kind.DEFERRED
     life = Lifecycle(
         environment_id=newcomer.environment_id,
         generation=generation,
         kind=newcomer.kind,
         born_s=now_s,
         provisioning=Provisioning(Gate.PENDING if provisioned_by_others else Gate.READY, now_s),
+        connection=Connection(Phase.STARTING if starting else Phase.NOT_STARTED, now_s),
         deadline_s=None if newcomer.deadline_s is None else now_s + newcomer.deadline_s,
     )
     if isinstance(newcomer.report, str):
@@ -104,12 +106,12 @@ def born(newcomer: Newcomer, generation: int, now_s: float) -> Lifecycle:
 
 def lose_id(environment: Environment, event: Superseded | Removed, now_s: float) -> None:
     """Tell an environment that its id is gone."""
-    cell = cell_of(environment)
-    if cell.final is None:
-        life = cell.step(event, now_s)
-        cell.backstage.note_lost_id(life, now_s)
+    body = body_of(environment)
+    if body.final is None:
+        life = body.step(event, now_s)
+        body.backstage.note_lost_id(life, now_s)
 
 
 def registration_of(environment: Environment) -> Registration:
     """The one registration of a deferred environment; called once, right after it was let in."""
-    return Registration.give(cell_of(environment), weakref.ref(environment))
+    return Registration.give(body_of(environment), weakref.ref(environment))

@@ -32,7 +32,7 @@ from actors.environments._seams import Connector, IdentityFactory
 from supervision import ChildSpec, Pool, Restart
 
 if TYPE_CHECKING:
-    from actors.environments._cell import Cell
+    from actors.environments._body import Body
 
 
 def label_of(life: Lifecycle) -> str:
@@ -98,12 +98,12 @@ class Backstage:
         self.connectors, self.rules, self.token = connectors, rules, token
         self.events = EventStream()
         self.counters = Counters()
-        # Every cell that has not ended, current or not: closing the manager must reach those nobody can look up.
-        self.cells: set[Cell] = set()
-        self.deadlines: Deadlines[Cell] = Deadlines()
+        # Every body that has not ended, current or not: closing the manager must reach those nobody can look up.
+        self.bodies: set[Body] = set()
+        self.deadlines: Deadlines[Body] = Deadlines()
         self.deadline_set = trio.Event()
-        # Frees the id of a cell that has ended, if it still has it; the manager's.
-        self.vacate: Callable[[Cell], None] = lambda _cell: None
+        # Frees the id of a body that has ended, if it still has it; the manager's.
+        self.vacate: Callable[[Body], None] = lambda _body: None
         # Why nobody is taken in any more.
         self.doing: str | None = None
         self.operations = 0
@@ -122,31 +122,31 @@ class Backstage:
         while self._posted:
             self._posted.popleft()()
 
-    def set_deadline(self, cell: "Cell", deadline_s: float) -> None:
-        """Have `Cell.expire` called at this time unless it is called off."""
+    def set_deadline(self, body: "Body", deadline_s: float) -> None:
+        """Have `Body.expire` called at this time unless it is called off."""
         first_s = self.deadlines.next_s()
-        self.deadlines.set(cell, deadline_s)
+        self.deadlines.set(body, deadline_s)
         if first_s is None or deadline_s < first_s:
             self.deadline_set.set()
             self.deadline_set = trio.Event()
 
-    def begin_attempt(self, cell: "Cell", attempt: int) -> None:
+    def begin_attempt(self, body: "Body", attempt: int) -> None:
         """Start the task that connects."""
         self.counters.attempts += 1
-        name = f"{label_of(cell.life)}.{attempt}"
-        cell.link = self.links.start_child_nowait(ChildSpec(name, self._hold, cell, attempt, restart=Restart.TEMPORARY))
+        name = f"{label_of(body.life)}.{attempt}"
+        body.link = self.links.start_child_nowait(ChildSpec(name, self._hold, body, attempt, restart=Restart.TEMPORARY))
 
-    def forget(self, cell: "Cell") -> None:
-        """Let go of a cell that has ended."""
-        self.cells.discard(cell)
-        self.deadlines.call_off(cell)
-        self.vacate(cell)
+    def forget(self, body: "Body") -> None:
+        """Let go of a body that has ended."""
+        self.bodies.discard(body)
+        self.deadlines.call_off(body)
+        self.vacate(body)
 
     def close(self, reason: str, now_s: float) -> None:
         """Take nobody in any more, and end every environment, current or not, at once."""
         self.doing = "closed"
-        for cell in [*self.cells]:
-            cell.close(reason, now_s)
+        for body in [*self.bodies]:
+            body.close(reason, now_s)
         self.events.close()
 
     def now_s(self, operation: str) -> float:

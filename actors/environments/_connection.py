@@ -9,7 +9,7 @@ operation. After a loss the next operation tries again whatever the last attempt
 import enum
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Final
 
 import attrs
 
@@ -226,7 +226,16 @@ class Connection:
 
     def begin(self) -> "Connection":
         """Count a new attempt."""
-        return attrs.evolve(self, attempt=self.attempt + 1)
+        return Connection(
+            self.phase,
+            self.since_s,
+            self.attempt + 1,
+            self.position,
+            self.reason,
+            self.error,
+            self.failed_attempt,
+            self.was_connected,
+        )
 
     def handle(self, event: ConnectionEvent) -> "Connection":
         """The connection after an event.
@@ -239,25 +248,30 @@ class Connection:
             raise OutOfPlace(self.phase.value, type(event).__name__)
         if target is self.phase:
             return self
-        return attrs.evolve(
-            self,
-            phase=target,
-            since_s=event.now_s,
-            position=self.position + (_STATES[target] is not self.state),
-            **self._facts_of(event),
+        reason, error, failed_attempt = self._facts_after(event)
+        return Connection(
+            target,
+            event.now_s,
+            self.attempt,
+            self.position + (_STATES[target] is not self.state),
+            reason,
+            error,
+            failed_attempt,
+            self.was_connected or target is Phase.CONNECTED,
         )
 
-    def _facts_of(self, event: ConnectionEvent) -> dict[str, Any]:
+    def _facts_after(self, event: ConnectionEvent) -> tuple[str | None, BaseException | None, int]:
+        """The reason, the error and whose it was, after an event."""
         match event:
             case AttemptSucceeded():
-                return {"error": None, "reason": None, "was_connected": True}
+                return None, None, self.failed_attempt
             case AttemptFailed(attempt, error) | AttemptRefused(attempt, error):
-                return {"error": error, "failed_attempt": attempt}
+                return self.reason, error, attempt
             case LinkInterrupted(_, reason) | LinkEnded(_, reason):
-                return {"reason": reason}
+                return reason, self.error, self.failed_attempt
             case Closed(reason):
-                return {"reason": reason, "error": None}
+                return reason, None, self.failed_attempt
             case LinkResumed() | GateReopened():
-                return {"reason": None}
+                return None, self.error, self.failed_attempt
             case StartAsked() | OperationAsked() | GateShut():
-                return {}
+                return self.reason, self.error, self.failed_attempt

@@ -24,8 +24,8 @@ async def keep_deadlines(backstage: Backstage, *, task_status: ChildStatus[Any])
             with trio.CancelScope(deadline=math.inf if next_s is None else next_s):
                 await nearer.wait()
             now_s = trio.current_time()
-            for cell in [*backstage.deadlines.pop_due(now_s)]:
+            for body in [*backstage.deadlines.pop_due(now_s)]:
                 with contextlib.suppress(EnvironmentClosed):  # Its actor ended in this very moment.
-                    cell.expire(now_s)
+                    body.expire(now_s)
     finally:
         backstage.close("its supervisor stopped the manager", trio.current_time())

@@ -7,7 +7,7 @@ from typing import NoReturn, Unpack, final
 import trio
 
 from actors import ActorsError
-from actors.environments._cell import Cell
+from actors.environments._body import Body
 from actors.environments._connection import ConnectionState, Phase, StartAsked
 from actors.environments._errors import NotSupported
 from actors.environments._gate import Gate
@@ -30,69 +30,69 @@ STATUS_TIMEOUT_S = 10.0
 class Environment(metaclass=Given):
     """One generation of one environment. Whoever holds it keeps it alive, also after its id went to another one."""
 
-    __slots__ = ("__weakref__", "_cell")
+    __slots__ = ("__weakref__", "_body")
 
-    def __init__(self, cell: Cell) -> None:
-        self._cell = cell
+    def __init__(self, body: Body) -> None:
+        self._body = body
 
     def __repr__(self) -> str:
-        life = self._cell.life
+        life = self._body.life
         about = f"{life.environment_id!r} generation {life.generation}"
         return f"<Environment {about}, gate {life.gate.value}, connection {life.connection.phase.value}>"
 
     @property
     def environment_id(self) -> str:
         """The id it was registered under."""
-        return self._cell.life.environment_id
+        return self._body.life.environment_id
 
     @property
     def generation(self) -> int:
         """Which of those that bore the id; the first is 1."""
-        return self._cell.life.generation
+        return self._body.life.generation
 
     @property
     def is_remote(self) -> bool:
         """Whether it is reached over a link; only the environment on this machine is not."""
-        return self._cell.life.kind is not Kind.LOCAL
+        return self._body.life.kind is not Kind.LOCAL
 
     @property
     def gate(self) -> Gate:
         """Whether it has been provisioned; one that needs no provisioning is ready from the start."""
-        return self._cell.life.gate
+        return self._body.life.gate
 
     @property
     def superseded(self) -> bool:
         """Whether its id belongs to a newer generation by now."""
-        return self._cell.life.superseded_by is not None
+        return self._body.life.superseded_by is not None
 
     @property
     def selected_capability_roots(self) -> tuple[SelectedCapabilityRoot, ...]:
         """The roots that were told last; none before anybody told any."""
-        return self._cell.life.provisioning.info.selected_capability_roots
+        return self._body.life.provisioning.info.selected_capability_roots
 
     @property
     def last_ready_info(self) -> ReadyInfo | None:
         """The last information that came with a report of readiness; absent differs from empty."""
-        return self._cell.life.provisioning.accepted
+        return self._body.life.provisioning.accepted
 
     @property
     def startup_finished(self) -> bool:
         """Whether its first connecting is over, well or badly."""
-        return not self.is_remote or self._cell.life.connection.is_settled
+        return not self.is_remote or self._body.life.connection.is_settled
 
     def why(self) -> Why:
         """Say why it is what it is: a chain of reasons that ends in a cause, and what to do."""
-        return explain(self._cell.life, self._cell.now_s("why"), self._cell.tries)
+        return explain(self._body.life, self._body.now_s("why"), self._body.tries)
 
     def start_connecting(self) -> None:
         """Begin connecting in the background, if that was never done; nobody is waited for."""
-        now_s = self._cell.now_s("start_connecting")
-        if self.is_remote and self._cell.final is None:
-            self._cell.step(StartAsked(now_s), now_s)
+        now_s = self._body.now_s("start_connecting")
+        if self.is_remote and self._body.final is None:
+            self._body.step(StartAsked(now_s), now_s)
 
     def subscribe_connection_state(self) -> Watch[ConnectionState] | None:
         """Watch whether it is connected; the environment on this machine has no connection to watch."""
-        return Watch(self._cell.source_of_watches()) if self.is_remote else None
+        return Watch(self._body.source_of_watches()) if self.is_remote else None
 
     async def wait_until_ready(self) -> None:
         """Join the one attempt to start it, and wait for how that ends.
@@ -110,12 +110,12 @@ class Environment(metaclass=Given):
         if not self.is_remote:
             await self._wait_local()
             return
-        await self._cell.wait_started()
+        await self._body.wait_started()
 
     async def _wait_local(self) -> None:
         await trio.lowlevel.checkpoint()
-        if self._cell.final is not None:
-            await self._cell.use("wait_until_ready")
+        if self._body.final is not None:
+            await self._body.use("wait_until_ready")
 
     async def status(self) -> EnvironmentStatus:
         """Ask an open link whether it answers, within 10 s; without one, say what is known. Starts nothing.
@@ -123,12 +123,12 @@ class Environment(metaclass=Given):
         Cancelled:
             Nothing is left behind.
         """
-        cell, life = self._cell, self._cell.life
+        body, life = self._body, self._body.life
         await trio.lowlevel.checkpoint()
         if life.kind is Kind.LOCAL and not life.is_closed:
             return StatusReady()
-        if life.connection.phase is Phase.CONNECTED and cell.client is not None:
-            return await _ask_status(cell.client)
+        if life.connection.phase is Phase.CONNECTED and body.client is not None:
+            return await _ask_status(body.client)
         return known_status(life)
 
     async def info(self) -> EnvironmentInfo:
@@ -179,8 +179,8 @@ class Environment(metaclass=Given):
         Cancelled:
             It is closed all the same.
         """
-        self._cell.close("aclose() was called", self._cell.now_s("aclose"))
-        await self._cell.wait_stopped()
+        self._body.close("aclose() was called", self._body.now_s("aclose"))
+        await self._body.wait_stopped()
 
     @contextlib.asynccontextmanager
     async def operation(self, name: str) -> AsyncGenerator[Client, None]:
@@ -189,10 +189,10 @@ class Environment(metaclass=Given):
         Raises:
             ActorsError: As `wait_until_ready`.
         """
-        backstage = self._cell.backstage
+        backstage = self._body.backstage
         backstage.enter_operation()
         try:
-            yield await self._cell.use(name)
+            yield await self._body.use(name)
         finally:
             backstage.leave_operation()
 
@@ -201,10 +201,10 @@ class Environment(metaclass=Given):
 
     def __del__(self) -> None:
         # While the id leads here the manager holds this handle, so this is one that was superseded or removed.
-        cell = self._cell
-        cell.released = True
-        if cell.final is None:
-            cell.backstage.post(cell.release)
+        body = self._body
+        body.released = True
+        if body.final is None:
+            body.backstage.post(body.release)
 
 
 @final
@@ -248,6 +248,6 @@ async def _ask_status(client: Client) -> EnvironmentStatus:
     return StatusDisconnected(f"timed out waiting for exec-server `{method}` response after {STATUS_TIMEOUT_S:g}s")
 
 
-def cell_of(environment: Environment) -> Cell:
+def body_of(environment: Environment) -> Body:
     """What stands behind a handle; for the manager alone."""
-    return environment._cell  # pyright: ignore[reportPrivateUsage]  # The manager's end of the handle.
+    return environment._body  # pyright: ignore[reportPrivateUsage]  # The manager's end of the handle.

@@ -52,9 +52,9 @@ def printable(text: str) -> str:
 def _fault_of(environment_id: str) -> str | None:
     if len(environment_id) > MAX_ENVIRONMENT_ID_BYTES:
         return f"it is longer than {MAX_ENVIRONMENT_ID_BYTES} bytes"
-    for position, character in enumerate(environment_id):
-        if not character.isprintable():
-            return f"character {character!a} at position {position} cannot be printed as itself"
+    if not environment_id.isprintable():
+        position, character = next(both for both in enumerate(environment_id) if not both[1].isprintable())
+        return f"character {character!a} at position {position} cannot be printed as itself"
     if environment_id.startswith(" ") or environment_id.endswith(" "):
         return "it begins or ends with ' '"
     if environment_id in {".", ".."}:

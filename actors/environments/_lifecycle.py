@@ -6,7 +6,10 @@ The rules that are not in the two tables are here, and nowhere else:
 * a gate that shuts ends the start, a gate that is recovered lets it be asked for again;
 * a superseded environment goes on for those who hold it, but one that only reports by id could complete is abandoned
   when its id is given away, since no report can reach it any more;
-* closing abandons a pending gate, ends the link and wakes everybody; after it nothing has a place.
+* closing abandons a pending gate and ends the link; after it nothing has a place.
+
+Effects are what needs a task: beginning and ending a link. Who waits or watches is told in the same breath by whoever
+steps the life.
 """
 
 import enum
@@ -18,7 +21,6 @@ from actors.environments._connection import (
     Closed,
     Connection,
     ConnectionEvent,
-    ConnectionState,
     GateReopened,
     GateShut,
     News,
@@ -79,31 +81,13 @@ class EndLink:
 
 
 @attrs.frozen
-class WakeWaiters:
-    """Let everybody who waits look again."""
-
-
-@attrs.frozen
-class ShowConnection:
-    """Tell those who watch the connection."""
-
-    state: ConnectionState
-    """What they see now."""
-    reason: str
-    """Why it changed."""
-    position: int
-    """The how-manieth change this is."""
-
-
-@attrs.frozen
 class EndActor:
     """There is nothing left to do."""
 
 
 Event = GateEvent | ConnectionEvent | Superseded | Removed
-Effect = BeginAttempt | EndLink | WakeWaiters | ShowConnection | EndActor
+Effect = BeginAttempt | EndLink | EndActor
 
-_WAKE = WakeWaiters()
 _END = EndActor()
 _UNREPORTABLE = "environment provisioning ended before completion"
 _AT_WORK = (Phase.STARTING, Phase.CONNECTED, Phase.RECOVERING, Phase.RECONNECTING)
@@ -164,6 +148,20 @@ class Lifecycle:
             case GateShut() | GateReopened():
                 raise OutOfPlace(self.gate.value, type(event).__name__)  # Ours to say, when the gate moves.
 
+    def _with(self, connection: Connection, provisioning: Provisioning | None = None) -> "Lifecycle":
+        # By hand, since every step of every life comes by here: `attrs.evolve` takes five times as long.
+        return Lifecycle(
+            self.environment_id,
+            self.generation,
+            self.kind,
+            self.born_s,
+            provisioning or self.provisioning,
+            connection,
+            self.deadline_s,
+            self.superseded_by,
+            self.removed,
+        )
+
     def _after_the_end(self, event: Event) -> tuple["Lifecycle", Sequence[Effect]]:
         # A late word of the link, a second close and the loss of the id are no news to what has ended.
         if isinstance(event, News | Closed):
@@ -176,37 +174,30 @@ class Lifecycle:
         connection = self.connection.handle(event)
         if connection is self.connection:
             return self, ()
-        return attrs.evolve(self, connection=connection)._begin_if_due()
+        return self._with(connection)._begin_if_due()
 
     def _begin_if_due(self) -> tuple["Lifecycle", Sequence[Effect]]:
         if self.gate is not Gate.READY:
             return self, ()
         connection = self.connection.begin()
-        return attrs.evolve(self, connection=connection), (BeginAttempt(connection.attempt),)
+        return self._with(connection), (BeginAttempt(connection.attempt),)
 
     def _move_gate(self, event: GateEvent) -> tuple["Lifecycle", Sequence[Effect]]:
-        life = attrs.evolve(self, provisioning=self.provisioning.handle(event))
+        life = self._with(self.connection, self.provisioning.handle(event))
         if life.gate is self.gate:
             return life, ()
         if life.gate is not Gate.READY:
             shut = self.connection.handle(GateShut(event.now_s))
-            return attrs.evolve(life, connection=shut), (_WAKE,)
+            return life._with(shut), ()
         if self.gate is not Gate.PENDING:
             reopened = self.connection.handle(GateReopened(event.now_s))
-            return attrs.evolve(life, connection=reopened), (_WAKE,)
+            return life._with(reopened), ()
         return life._begin_if_due() if self.connection.phase is Phase.STARTING else (life, ())
 
     def _hear(self, news: News) -> tuple["Lifecycle", Sequence[Effect]]:
         if self.connection.is_stale(news):
             return self, ()  # Whose attempt was given up speaks of nothing that is ours.
-        life = attrs.evolve(self, connection=self.connection.handle(news))
-        return life, (*self._shown_by(life.connection), _WAKE)
-
-    def _shown_by(self, connection: Connection) -> Sequence[Effect]:
-        if connection.position == self.connection.position:
-            return ()
-        reason = connection.reason or "the executor answers"
-        return (ShowConnection(connection.state, reason, connection.position),)
+        return self._with(self.connection.handle(news)), ()
 
     def _without_id(self, event: Superseded | Removed) -> "Lifecycle":
         if isinstance(event, Superseded):
@@ -224,7 +215,7 @@ class Lifecycle:
         if self.gate is Gate.PENDING:
             message = f"environment was closed before completion: {reason}"
             provisioning = provisioning.handle(ProvisioningAbandoned(message, now_s))
-        life = attrs.evolve(self, provisioning=provisioning, connection=self.connection.handle(event))
+        life = self._with(self.connection.handle(event), provisioning)
         at_work = self.connection.attempt > 0 and self.connection.phase in _AT_WORK
         ending = (EndLink(self.connection.attempt),) if at_work else ()
-        return life, (*ending, *self._shown_by(life.connection), _WAKE, _END)
+        return life, (*ending, _END)

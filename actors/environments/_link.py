@@ -5,12 +5,13 @@ what becomes of it. Whatever way it ends, it has told an end.
 """
 
 import math
+from functools import partial
 from typing import Any
 
 import trio
 
 from actors import ActorsError
-from actors.environments._cell import Cell
+from actors.environments._body import Body
 from actors.environments._connection import (
     AttemptFailed,
     AttemptRefused,
@@ -27,14 +28,14 @@ from actors.environments._seams import Client, Connector, HarnessIdentity, LinkR
 from supervision import ChildStatus
 
 
-async def hold_link(cell: Cell, attempt: int, *, task_status: ChildStatus[Any]) -> None:
-    """Connect and hold the link, reporting to the cell.
+async def hold_link(body: Body, attempt: int, *, task_status: ChildStatus[Any]) -> None:
+    """Connect and hold the link, reporting to the body.
 
     Cancelled:
         The attempt has failed, or the link has ended; the life knows.
     """
     task_status.started()
-    link = _Link(cell, attempt)
+    link = _Link(body, attempt)
     try:
         await link.run()
         link.over(ConnectFailed("the connector let the link go", retryable=True))
@@ -47,24 +48,25 @@ async def hold_link(cell: Cell, attempt: int, *, task_status: ChildStatus[Any]) 
 class _Link:
     """One attempt as its connector sees it."""
 
-    def __init__(self, cell: Cell, attempt: int) -> None:
-        self._cell, self._attempt = cell, attempt
+    def __init__(self, body: Body, attempt: int) -> None:
+        self._body, self._attempt = body, attempt
         self._is_open = self._is_over = False
         self._opening = trio.CancelScope()
 
     async def run(self) -> None:
         """Ask, connect, and stay until the link is gone."""
-        cell, rules = self._cell, self._cell.backstage.rules
-        provider = cell.provider
+        body, rules = self._body, self._body.backstage.rules
+        provider = body.provider
         identity = None if provider is None else self._identity()
         # This machine has no provider: nobody needs to be asked how to reach it.
         answer = None if provider is None else await self._ask(provider, identity)
         request = LinkRequest(
-            environment_id=cell.life.environment_id,
-            generation=cell.life.generation,
+            environment_id=body.life.environment_id,
+            generation=body.life.generation,
             attempt=self._attempt,
             answer=answer,
             identity=identity,
+            renew=None if provider is None else partial(_ask_once, provider, identity, rules.provider_call_s),
         )
         connector = self._local_connector() if answer is None else self._connector_for(answer)
         with trio.CancelScope(deadline=trio.current_time() + rules.connect_s) as self._opening:
@@ -74,26 +76,26 @@ class _Link:
 
     def opened(self, client: Client, /) -> None:
         """The link can be used; without anybody who wants it, unwind the connector."""
-        cell = self._cell
-        if not cell.hear(lambda now_s: AttemptSucceeded(self._attempt, now_s), client):
-            raise EnvironmentClosed(cell.life.environment_id, cell.life.generation, "it was closed while connecting")
+        body = self._body
+        if not body.hear(lambda now_s: AttemptSucceeded(self._attempt, now_s), client):
+            raise EnvironmentClosed(body.life.environment_id, body.life.generation, "it was closed while connecting")
         self._is_open = True
         self._opening.deadline = math.inf
 
     def interrupted(self, reason: str, /) -> None:
         """The transport is gone, the session may come back."""
-        self._cell.hear(lambda now_s: LinkInterrupted(self._attempt, reason, now_s))
+        self._body.hear(lambda now_s: LinkInterrupted(self._attempt, reason, now_s))
 
     def resumed(self) -> None:
         """The same session goes on."""
-        self._cell.hear(lambda now_s: LinkResumed(self._attempt, now_s))
+        self._body.hear(lambda now_s: LinkResumed(self._attempt, now_s))
 
     def over(self, error: Exception) -> None:
         """The attempt failed, or the link ended; only the first word counts."""
         if self._is_over:
             return
         self._is_over = True
-        attempt, hear = self._attempt, self._cell.hear
+        attempt, hear = self._attempt, self._body.hear
         if self._is_open:
             hear(lambda now_s: LinkEnded(attempt, said_by(error), now_s))
         elif is_retryable(error):
@@ -102,43 +104,43 @@ class _Link:
             hear(lambda now_s: AttemptRefused(attempt, error, now_s))
 
     def _identity(self) -> HarnessIdentity | None:
-        cell = self._cell
-        make = cell.backstage.connectors.identity
-        if cell.identity is None and make is not None:
+        body = self._body
+        make = body.backstage.connectors.identity
+        if body.identity is None and make is not None:
             try:
-                cell.identity = make()
+                body.identity = make()
             except Exception as error:
                 raise ProtocolError(f"failed to generate Noise harness identity: {said_by(error)}") from error
-        return cell.identity
+        return body.identity
 
     async def _ask(self, provider: ConnectProvider, identity: HarnessIdentity | None) -> Answer:
-        cell, life, rules = self._cell, self._cell.life, self._cell.backstage.rules
+        body, life, rules = self._body, self._body.life, self._body.backstage.rules
         began_s, key = trio.current_time(), f"{life.environment_id}/{life.generation}/{self._attempt}"
-        cell.tries = 0
+        body.tries = 0
         while True:
-            cell.tries += 1
+            body.tries += 1
             try:
                 return await _ask_once(provider, identity, rules.provider_call_s)
             except ActorsError as error:
-                pause_s = rules.pause_s(cell.tries, trio.current_time() - began_s, key)
+                pause_s = rules.pause_s(body.tries, trio.current_time() - began_s, key)
                 if pause_s is None or not is_retryable(error):
                     raise
             await trio.sleep(pause_s)
 
     def _local_connector(self) -> Connector:
-        connector = self._cell.backstage.connectors.local
-        if connector is None or self._cell.life.is_closed:
+        connector = self._body.backstage.connectors.local
+        if connector is None or self._body.life.is_closed:
             raise ConnectFailed("it was closed before the attempt began")
         return connector
 
     def _connector_for(self, answer: Answer) -> Connector:
-        connectors, cell = self._cell.backstage.connectors, self._cell
+        connectors, body = self._body.backstage.connectors, self._body
         match answer:
             case PlainEndpoint():
                 return connectors.plain
             case ConnectBundle(environment_id=environment_id):
-                if environment_id != cell.bundle_environment_id:
-                    expected = f"expected `{cell.bundle_environment_id}`"
+                if environment_id != body.bundle_environment_id:
+                    expected = f"expected `{body.bundle_environment_id}`"
                     raise ProtocolError(f"connect bundle is for environment `{environment_id}`, {expected}")
                 if connectors.noise is None:
                     # Never a plain connection in its place: whoever answers with a bundle asked for encryption.

@@ -8,7 +8,7 @@ import trio
 from actors.environments._admission import Newcomer, admit, check_newcomer, lose_id, registration_of
 from actors.environments._backstage import Backstage
 from actors.environments._configuration import required_url
-from actors.environments._environment import Environment, cell_of
+from actors.environments._environment import Environment, body_of
 from actors.environments._errors import ManagerClosed, ProvisioningConflict
 from actors.environments._event_stream import EnvironmentEvents
 from actors.environments._given import Given
@@ -148,8 +148,8 @@ class EnvironmentManager(metaclass=Given):
         """
         now_s = self._now_s("publish_ready_info")
         environment = self._roster.get(environment_id)
-        cell = None if environment is None else cell_of(environment)
-        publish(cell, environment_id, info, generation, now_s)
+        body = None if environment is None else body_of(environment)
+        publish(body, environment_id, info, generation, now_s)
 
     def report_provisioning(
         self,
@@ -184,10 +184,10 @@ class EnvironmentManager(metaclass=Given):
             )
             return self._admit(newcomer, "report_provisioning")
         now_s = self._now_s("report_provisioning")
-        cell = cell_of(environment)
-        if not takes_reports(cell.life, recover=recover):
+        body = body_of(environment)
+        if not takes_reports(body.life, recover=recover):
             return None
-        take_report(cell, info_or_failure, now_s, recover=recover)
+        take_report(body, info_or_failure, now_s, recover=recover)
         return environment
 
     def materialize(self, environment_id: str, provider: ConnectProvider) -> Environment:
@@ -200,7 +200,7 @@ class EnvironmentManager(metaclass=Given):
         if environment is None:
             newcomer = Newcomer(environment_id=environment_id, kind=Kind.PROVISIONED, provider=provider)
             return self._admit(newcomer, "materialize")
-        if cell_of(environment).life.kind is not Kind.PROVISIONED:
+        if body_of(environment).life.kind is not Kind.PROVISIONED:
             raise ProvisioningConflict(environment_id)
         return environment
 
@@ -257,7 +257,7 @@ class EnvironmentManager(metaclass=Given):
         backstage = self._backstage
         return ManagerStatistics(
             current=len(self._roster),
-            alive=len(backstage.cells),
+            alive=len(backstage.bodies),
             operations=backstage.operations,
             **attrs.asdict(backstage.counters),
         )
@@ -278,12 +278,12 @@ class EnvironmentManager(metaclass=Given):
         if environment is None:
             await trio.lowlevel.checkpoint()
             return False
-        cell = cell_of(environment)
+        body = body_of(environment)
         lose_id(environment, Removed(now_s), now_s)
         del environment  # From here on only others hold it.
         await trio.lowlevel.checkpoint()
-        if cell.released:
-            await cell.wait_stopped()
+        if body.released:
+            await body.wait_stopped()
         return True
 
     async def drain(self, *, grace_s: float = 30.0) -> None:
@@ -310,11 +310,11 @@ class EnvironmentManager(metaclass=Given):
 
     async def _close_all(self, reason: str) -> None:
         backstage = self._backstage
-        cells = [*backstage.cells]
+        bodies = [*backstage.bodies]
         backstage.close(reason, self._now_s("aclose"))
         await trio.lowlevel.checkpoint()
-        for cell in cells:
-            await cell.wait_stopped()
+        for body in bodies:
+            await body.wait_stopped()
 
     def _admit(self, newcomer: Newcomer, operation: str) -> Environment:
         now_s = self._now_s(operation)

@@ -8,10 +8,10 @@ import trio
 from actors import InvalidOption
 from actors.environments._admission import Newcomer, admit
 from actors.environments._backstage import Backstage, Connectors
-from actors.environments._cell import Cell
+from actors.environments._body import Body
 from actors.environments._configuration import Snapshot, check_snapshot
 from actors.environments._deadline_keeper import keep_deadlines
-from actors.environments._environment import Environment, cell_of
+from actors.environments._environment import Environment, body_of
 from actors.environments._harness_connector import HarnessConnector
 from actors.environments._ids import LOCAL_ENVIRONMENT_ID
 from actors.environments._lifecycle import Kind
@@ -83,10 +83,10 @@ async def open_manager(
 def _manager_of(backstage: Backstage, snapshot: Snapshot, max_environments: int) -> EnvironmentManager:
     roster: Roster[Environment] = Roster(most=max_environments)
 
-    def vacate(cell: Cell) -> None:
-        environment = roster.get(cell.life.environment_id)
-        if environment is not None and cell_of(environment) is cell:
-            roster.free(cell.life.environment_id)
+    def vacate(body: Body) -> None:
+        environment = roster.get(body.life.environment_id)
+        if environment is not None and body_of(environment) is body:
+            roster.free(body.life.environment_id)
 
     backstage.vacate = vacate
     manager = EnvironmentManager.give(backstage, roster, snapshot.default)

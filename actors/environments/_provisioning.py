@@ -5,7 +5,7 @@ so a report by id is a conflict, until that right is spent and `recover` is aske
 """
 
 from actors import InvalidOption
-from actors.environments._cell import Cell
+from actors.environments._body import Body
 from actors.environments._errors import (
     AlreadyFailed,
     AlreadyReady,
@@ -40,7 +40,7 @@ def takes_reports(life: Lifecycle, *, recover: bool) -> bool:
     return True
 
 
-def take_report(cell: Cell, report: ReadyInfo | str, now_s: float, *, recover: bool) -> None:
+def take_report(body: Body, report: ReadyInfo | str, now_s: float, *, recover: bool) -> None:
     """Let a report act on an environment that takes it.
 
     Raises:
@@ -49,24 +49,24 @@ def take_report(cell: Cell, report: ReadyInfo | str, now_s: float, *, recover: b
         InvalidReadyInfo: The information breaks a rule; a pending gate has failed with the same text.
     """
     if isinstance(report, str):
-        _take_failure(cell, report, now_s)
+        _take_failure(body, report, now_s)
     else:
-        _take_readiness(cell, report, now_s, recover=recover)
+        _take_readiness(body, report, now_s, recover=recover)
 
 
-def _take_failure(cell: Cell, message: str, now_s: float) -> None:
-    life = cell.life
+def _take_failure(body: Body, message: str, now_s: float) -> None:
+    life = body.life
     match life.gate:
         case Gate.READY:
             raise AlreadyReady(life.environment_id, message)
         case Gate.PENDING | Gate.FAILED:
-            cell.step(FailureReported(message, now_s), now_s)
+            body.step(FailureReported(message, now_s), now_s)
         case Gate.ABANDONED:
             return  # It has failed in its own way before; the first word stands.
 
 
-def _take_readiness(cell: Cell, info: ReadyInfo, now_s: float, *, recover: bool) -> None:
-    life = cell.life
+def _take_readiness(body: Body, info: ReadyInfo, now_s: float, *, recover: bool) -> None:
+    life = body.life
     shut = life.gate in _SHUT
     if shut and not recover:
         # Before the information is looked at: that it failed is the more important news.
@@ -75,12 +75,12 @@ def _take_readiness(cell: Cell, info: ReadyInfo, now_s: float, *, recover: bool)
         check_ready_info(info, life.environment_id)
     except InvalidReadyInfo as error:
         if life.gate is Gate.PENDING:
-            cell.step(FailureReported(str(error), now_s), now_s)
+            body.step(FailureReported(str(error), now_s), now_s)
         raise
-    cell.step((Recovered if shut else ReadyReported)(info, now_s), now_s)
+    body.step((Recovered if shut else ReadyReported)(info, now_s), now_s)
 
 
-def publish(cell: Cell | None, environment_id: str, info: ReadyInfo, generation: int | None, now_s: float) -> None:
+def publish(body: Body | None, environment_id: str, info: ReadyInfo, generation: int | None, now_s: float) -> None:
     """Replace the information of the environment that has the id now; its gate stays.
 
     Raises:
@@ -89,9 +89,9 @@ def publish(cell: Cell | None, environment_id: str, info: ReadyInfo, generation:
         InvalidReadyInfo: The information breaks a rule.
     """
     must_be_info(info)
-    if cell is None:
+    if body is None:
         raise UnknownEnvironment(environment_id)
-    if generation is not None and cell.life.generation != generation:
-        raise StaleGeneration(environment_id, generation, cell.life.generation)
+    if generation is not None and body.life.generation != generation:
+        raise StaleGeneration(environment_id, generation, body.life.generation)
     check_ready_info(info, environment_id)
-    cell.step(InfoPublished(info, now_s), now_s)
+    body.step(InfoPublished(info, now_s), now_s)

@@ -13,7 +13,7 @@ import weakref
 from types import TracebackType
 from typing import NoReturn, Self, final
 
-from actors.environments._cell import Cell
+from actors.environments._body import Body
 from actors.environments._environment import Environment
 from actors.environments._errors import (
     EnvironmentClosed,
@@ -37,26 +37,26 @@ class Registration(metaclass=Given):
     provisioning raises is abandoned at once.
     """
 
-    __slots__ = ("__weakref__", "_cell", "_environment")
+    __slots__ = ("__weakref__", "_body", "_environment")
 
-    def __init__(self, cell: Cell, environment: "weakref.ref[Environment]") -> None:
-        self._cell = cell
+    def __init__(self, body: Body, environment: "weakref.ref[Environment]") -> None:
+        self._body = body
         # Weak: who is to complete an environment need not keep it alive.
         self._environment = environment
 
     def __repr__(self) -> str:
-        life = self._cell.life
+        life = self._body.life
         return f"<Registration of {life.environment_id!r} generation {life.generation}, {life.gate.value}>"
 
     @property
     def environment_id(self) -> str:
         """The id of its environment."""
-        return self._cell.life.environment_id
+        return self._body.life.environment_id
 
     @property
     def generation(self) -> int:
         """The generation of its environment; it acts on no other."""
-        return self._cell.life.generation
+        return self._body.life.generation
 
     @property
     def environment(self) -> Environment | None:
@@ -66,17 +66,17 @@ class Registration(metaclass=Given):
     @property
     def superseded(self) -> bool:
         """Whether the id belongs to a newer generation by now; completing is allowed, and touches only the old one."""
-        return self._cell.life.superseded_by is not None
+        return self._body.life.superseded_by is not None
 
     @property
     def is_pending(self) -> bool:
         """Whether there is still something to complete."""
-        return _is_pending(self._cell)
+        return _is_pending(self._body)
 
     @property
     def from_thread(self) -> FromThread:
         """The same operations for threads outside the run; each waits until the run has carried it out."""
-        return FromThread(self, self._cell.backstage.token)
+        return FromThread(self, self._body.backstage.token)
 
     def complete(self, info: ReadyInfo) -> None:
         """Open the gate; on return the information is visible.
@@ -108,27 +108,27 @@ class Registration(metaclass=Given):
 
     def abandon(self) -> None:
         """Let the right go; quiet when there is nothing left to let go."""
-        if _is_pending(self._cell):
-            _abandon(self._cell, self._cell.now_s("abandon"))
+        if _is_pending(self._body):
+            _abandon(self._body, self._body.now_s("abandon"))
 
     def _claim(self, operation: str) -> float:
-        cell = self._cell
-        now_s = cell.now_s(operation)
-        life = cell.life
-        if cell.released or life.is_closed:
-            cell.backstage.note_refused(life, operation, "inactive", now_s)
+        body = self._body
+        now_s = body.now_s(operation)
+        life = body.life
+        if body.released or life.is_closed:
+            body.backstage.note_refused(life, operation, "inactive", now_s)
             raise RegistrationInactive(life.environment_id, life.generation)
         if life.gate is not Gate.PENDING:
             said = life.provisioning.message
             outcome = life.gate.value if said is None else f"{life.gate.value} ({said})"
-            cell.backstage.note_refused(life, operation, outcome, now_s)
+            body.backstage.note_refused(life, operation, outcome, now_s)
             ago_s = now_s - life.provisioning.since_s
             raise RegistrationUsed(life.environment_id, life.generation, outcome, ago_s)
         return now_s
 
     def _step(self, event: GateEvent, now_s: float) -> None:
         try:
-            self._cell.step(event, now_s)
+            self._body.step(event, now_s)
         except EnvironmentClosed as closed:
             raise RegistrationInactive(closed.environment_id, closed.generation) from closed
 
@@ -144,11 +144,11 @@ class Registration(metaclass=Given):
         raise TypeError("a Registration is one right: it is not copied or pickled")
 
     def __del__(self) -> None:
-        cell = self._cell
-        if not _is_pending(cell) or sys.is_finalizing():
+        body = self._body
+        if not _is_pending(body) or sys.is_finalizing():
             return
-        cell.backstage.post(lambda: _abandon(cell, cell.now_s("abandon")))
-        life = cell.life
+        body.backstage.post(lambda: _abandon(body, body.now_s("abandon")))
+        life = body.life
         warnings.warn(
             f"the registration of environment {life.environment_id!r} generation {life.generation} was lost before "
             "it was completed, failed or abandoned; use it in a `with` block",
@@ -158,11 +158,11 @@ class Registration(metaclass=Given):
         )
 
 
-def _is_pending(cell: Cell) -> bool:
-    return not cell.released and cell.final is None and cell.life.gate is Gate.PENDING
+def _is_pending(body: Body) -> bool:
+    return not body.released and body.final is None and body.life.gate is Gate.PENDING
 
 
-def _abandon(cell: Cell, now_s: float) -> None:
-    if _is_pending(cell):
+def _abandon(body: Body, now_s: float) -> None:
+    if _is_pending(body):
         with contextlib.suppress(EnvironmentClosed):  # Its actor is gone: then there is nobody left to tell.
-            cell.step(ProvisioningAbandoned(ENDED_TOO_EARLY, now_s), now_s)
+            body.step(ProvisioningAbandoned(ENDED_TOO_EARLY, now_s), now_s)

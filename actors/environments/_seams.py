@@ -3,7 +3,7 @@
 All of it is small protocols, with a real default elsewhere and a twin in memory in `actors.environments.testing`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import PurePath
 from typing import Any, Protocol
@@ -113,6 +113,8 @@ class LinkRequest:
     """What its provider said; none for the environment on this machine."""
     identity: HarnessIdentity | None
     """By whom; none in a manager without a Noise connector."""
+    renew: Callable[[], Awaitable[Answer]] | None = attrs.field(default=None, repr=False, eq=False)
+    """Asks the provider again: an answer serves one physical connection, so a resumed link needs another one."""
 
 
 class Connector(Protocol):

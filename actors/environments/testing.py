@@ -194,8 +194,8 @@ class MemoryConnector:
         Raises:
             Exception: The next of `failures`, before the link is open; or why the link was cut.
         """
-        await trio.lowlevel.checkpoint()
-        await self.proceed.wait()
+        if not self.proceed.is_set():
+            await self.proceed.wait()
         if self.failures:
             raise self.failures.pop(0)
         link = MemoryLink(request, MemoryClient(request), report)

@@ -8,6 +8,9 @@ from actors.protocol import SpawnFailureKind, os_failure_text
 __all__ = ["ExecutorError", "ListenAddressInvalid", "ListenRefused", "SpawnFailed", "os_error_text"]
 
 
+_PATH_CHARACTERS_MAX = 4096
+
+
 class ExecutorError(Exception):
     """Root of everything the executor raises on its own account."""
 
@@ -49,8 +52,13 @@ class SpawnFailed(ExecutorError):
             errno.EACCES: SpawnFailureKind.PERMISSION_DENIED,
             errno.EPERM: SpawnFailureKind.PERMISSION_DENIED,
         }
-        path = error.filename if isinstance(error.filename, str) else None
+        path = _as_text(error.filename) if isinstance(error.filename, str) else None
         return cls(kinds.get(error.errno or 0, SpawnFailureKind.FAILED), os_error_text(error), path=path)
+
+
+def _as_text(path: str) -> str:
+    """Make a path fit to be told: bytes that are no text have no form on the wire, and nobody reads a megabyte."""
+    return path[:_PATH_CHARACTERS_MAX].encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def os_error_text(error: OSError) -> str:

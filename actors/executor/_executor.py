@@ -1,8 +1,8 @@
 """An executor: sessions of processes, served to any number of channels. Does not know what carries them."""
 
 import os
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncGenerator, Generator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 
 import trio
 
@@ -43,7 +43,7 @@ class Executor:
     ) -> None:
         self._sessions, self._handlers, self._information = sessions, handlers, information
         self._counters, self._observer = counters, observer
-        self._connections = 0
+        self._connections = self._knocking = 0
         self.limits = limits
         """Its bounds."""
 
@@ -77,6 +77,15 @@ class Executor:
             limits=self.limits,
             counters=self._counters,
         )
+
+    @contextmanager
+    def knocking(self) -> Generator[bool, None, None]:
+        """Count a peer that has not been let in yet; says whether it may go on."""
+        self._knocking += 1
+        try:
+            yield self._knocking <= self.limits.handshakes_max
+        finally:
+            self._knocking -= 1
 
     def has_place(self) -> bool:
         """Whether one more connection may be served."""

@@ -67,13 +67,17 @@ async def _give_up_when_silent(executor: Executor, channel: WebSocketChannel, co
 async def _let_in(executor: Executor, stream: trio.SocketStream, admits: Admission) -> WebSocketChannel | None:
     peer = _address_of(stream)
     refusal = "no handshake in time"
-    with trio.move_on_after(executor.limits.handshake_s):
-        try:
-            return await _shake_hands(executor, stream, admits, peer)
-        except _Refused as refused:
-            refusal = str(refused)
-        except trio.BrokenResourceError:
-            refusal = "it hung up"
+    with executor.knocking() as may_knock:
+        if not may_knock:
+            executor.note_refused(peer, "too many handshakes at once")
+            return None
+        with trio.move_on_after(executor.limits.handshake_s):
+            try:
+                return await _shake_hands(executor, stream, admits, peer)
+            except _Refused as refused:
+                refusal = str(refused)
+            except trio.BrokenResourceError:
+                refusal = "it hung up"
     executor.note_refused(peer, refusal)
     return None
 

@@ -40,7 +40,9 @@ def _shell() -> str:
     except KeyError:  # A user that only exists as a number.
         listed = ""
     candidates = (os.environ.get("SHELL", ""), listed, "/bin/bash")
-    return next((path for path in candidates if path.startswith("/") and os.access(path, os.X_OK)), "/bin/sh")
+    # What is not printable may have no form on the wire.
+    fit = (path for path in candidates if path.startswith("/") and path.isprintable() and os.access(path, os.X_OK))
+    return next(fit, "/bin/sh")
 
 
 def _temporary_directories() -> tuple[str, ...]:

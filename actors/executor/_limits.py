@@ -46,6 +46,8 @@ class Limits:
     """The largest message taken; a larger one ends the connection."""
     connections_max: int = attrs.field(default=256, validator=_positive)
     """Connections at once; further ones are refused with 503."""
+    handshakes_max: int = attrs.field(default=64, validator=_positive)
+    """Peers at once that have not been let in yet; further ones are hung up on."""
     handshake_s: float = attrs.field(default=10.0, validator=_positive)
     """How long a peer may take to open a connection."""
     keepalive_s: float = attrs.field(default=30.0, validator=_positive)

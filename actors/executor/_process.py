@@ -274,12 +274,13 @@ class HostedProcess:
 
     async def _kill(self, process: LaunchedProcess) -> None:
         """Kill the group once, and each descendant that is not in it: looked for before their parents die."""
-        if self._killed:
-            return
-        self._killed = True
         found: tuple[Sighting, ...] = ()
         with trio.move_on_after(_LOOK_S):
             found = await process.find_survivors(holders=False)
+        if self._killed:
+            return
+        # Said and done in one breath: who is cancelled while looking has not killed, and another must.
+        self._killed = True
         process.signal_group(signal.SIGKILL)
         self._kill_each(process, tuple(s for s in found if s.group != process.pid))
         with trio.move_on_after(_SETTLE_S):

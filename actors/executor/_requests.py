@@ -29,10 +29,9 @@ from actors.protocol import (
     InitializeParams,
     InitializeResult,
     InvalidParams,
-    Message,
-    MessageTooLarge,
     Method,
     Nothing,
+    ProtocolFault,
     Request,
     RequestId,
     Response,
@@ -172,12 +171,11 @@ class Requests:
         self._phase = Phase.READY
         return True
 
-    def send(self, message: Message) -> None:
-        """Queue an answer; one that is too large becomes a failure of its own call."""
+    def send(self, message: Response | ErrorResponse) -> None:
+        """Queue an answer; one that cannot be sent becomes a failure of its own call, and of nobody else's."""
         try:
             data = encode_message(message)
-        except MessageTooLarge as fault:
-            assert isinstance(message, Response), "only results grow that large"
+        except ProtocolFault as fault:
             data = encode_message(ErrorResponse(message.id, internal(str(fault))))
         self.outbox.add_answer(data)
 

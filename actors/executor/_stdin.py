@@ -38,7 +38,7 @@ class StdinQueue:
         # A terminal has no end of input but the character that means it.
         self._end_byte = end_byte
         self._bytes_max, self._waiting_max, self._write_ids_max = bytes_max, waiting_max, write_ids_max
-        # The bytes in `_queue` and the write under way; `_waiting` comes after them, in order.
+        # The bytes in `_queue` and of the write under way. While there is room, nothing is in `_waiting`.
         self._queued_bytes = 0
         self._queue: deque[_Write] = deque()
         self._waiting: deque[tuple[_Write, Callable[[Offer], None]]] = deque()
@@ -62,7 +62,7 @@ class StdinQueue:
             return Offer.ENDED
         if self._broken:
             return Offer.BROKEN
-        room = self._queued_bytes < self._bytes_max and not self._waiting
+        room = self._queued_bytes < self._bytes_max
         if not room and len(self._waiting) >= self._waiting_max:
             return Offer.FULL
         self._remember(write_id)

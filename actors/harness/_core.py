@@ -14,14 +14,14 @@ import trio
 from actors.harness._errors import (
     AnswerLost,
     CallNotSent,
-    Disconnected,
+    CallTimedOut,
     Failed,
     HarnessError,
     InvalidArgument,
     ProcessFailed,
     ProcessStateUnknown,
 )
-from actors.harness._flow import ReadGate
+from actors.harness._flow import ReadValve
 from actors.harness._followed import Followed
 from actors.harness._limits import HarnessLimits
 from actors.harness._link import Link
@@ -86,7 +86,7 @@ class Core:
     ) -> None:
         self.limits = limits
         self.new_id = new_id
-        self.gate = ReadGate()
+        self.valve = ReadValve()
         self.session_id: str | None = None
         self.info: EnvironmentInfo | None = None
         self.followed: dict[str, Followed] = {}
@@ -111,7 +111,7 @@ class Core:
             connections=self._connections,
             followed_processes=len(self.followed),
             unknown_news=self._unknown_news,
-            read_pauses=self.gate.pauses,
+            read_pauses=self.valve.pauses,
             cleanups_failed=self._cleanups_failed,
         )
 
@@ -136,7 +136,7 @@ class Core:
         self._failure = reason
         self.link, self.nursery = None, None
         for followed in self.followed.values():
-            followed.fail(ProcessStateUnknown(followed.process_id, followed.inbox.arrived_seq, reason))
+            followed.fail(ProcessStateUnknown(followed.process_id, followed.backlog.arrived_seq, reason))
         self._lot.unpark_all()
         if self._connections:
             self._tell_change(connected=False, reason=reason, final=True)
@@ -174,7 +174,7 @@ class Core:
             except CallNotSent as error:
                 # Once an answer was lost, "not sent" is only true of the last try.
                 last = last if isinstance(last, AnswerLost) else error
-                if self._failure is not None or not isinstance(error.reason, Disconnected):
+                if self._failure is not None or isinstance(error.reason, CallTimedOut):
                     raise last from last.__cause__
             except AnswerLost as error:
                 last = error
@@ -213,7 +213,7 @@ class Core:
             raise InvalidArgument("process_id", f"process `{process_id}` is in use by this client")
         if len(self.followed) >= self.limits.processes:
             raise InvalidArgument("process_id", f"this client follows {self.limits.processes} processes, its limit")
-        followed = Followed(process_id, limits=self.limits, gate=self.gate)
+        followed = Followed(process_id, limits=self.limits, valve=self.valve)
         self.followed[process_id] = followed
         if self._failure is not None:
             followed.fail(ProcessStateUnknown(process_id, 0, self._failure))
@@ -234,13 +234,13 @@ class Core:
         try:
             await self.refetch(followed)
         except HarnessError as error:
-            followed.fail(ProcessStateUnknown(followed.process_id, followed.inbox.arrived_seq, error))
+            followed.fail(ProcessStateUnknown(followed.process_id, followed.backlog.arrived_seq, error))
         finally:
             followed.refetching = False
 
     async def refetch(self, followed: Followed) -> None:
         """Ask the executor for everything after the last event that came."""
-        params = ReadParams(process_id=followed.process_id, after_seq=followed.inbox.arrived_seq, wait_ms=0)
+        params = ReadParams(process_id=followed.process_id, after_seq=followed.backlog.arrived_seq, wait_ms=0)
         answer = await self.call(PROCESS_READ, params, identity=followed.process_id, repeat=True)
         self.merge(followed, answer)
 
@@ -254,7 +254,7 @@ class Core:
     def give_up(self, followed: Followed, why: str) -> None:
         """Fail one process and end it at the executor."""
         reason = f"failed to recover process {followed.process_id}: {why}"
-        followed.fail(ProcessFailed(followed.process_id, followed.inbox.arrived_seq, reason))
+        followed.fail(ProcessFailed(followed.process_id, followed.backlog.arrived_seq, reason))
         self.terminate_soon(followed.process_id)
 
     def terminate_soon(self, process_id: str) -> None:

@@ -26,7 +26,7 @@ class Failed(HarnessError):
     """The executor answered the call with a refusal or a failure."""
 
 
-class InvalidArgument(HarnessError, ValueError):
+class InvalidArgument(DidNotRun, ValueError):
     """An argument breaks a rule; nothing was sent."""
 
     def __init__(self, field: str, rule: str) -> None:

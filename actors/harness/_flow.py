@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import trio
 
 
-class ReadGate:
+class ReadValve:
     """Open while someone waits, or while nothing is too full."""
 
     def __init__(self) -> None:
@@ -29,7 +29,7 @@ class ReadGate:
 
     @contextmanager
     def someone_waits(self) -> Generator[None, None, None]:
-        """Keep the gate open while inside."""
+        """Keep the valve open while inside."""
         self._waiting += 1
         self._let_through()
         try:

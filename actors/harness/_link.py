@@ -5,7 +5,6 @@ end can say what became of it. Answers without a call are counted and harmless; 
 be read is cut off. Knows no sessions and no processes.
 """
 
-import enum
 import math
 from collections import Counter, deque
 from collections.abc import Callable
@@ -16,25 +15,22 @@ import trio
 
 from actors.harness._channel import ChannelClosed, MessageChannel
 from actors.harness._errors import (
-    AnswerLost,
-    AnswerUnreadable,
     CallNotSent,
     CallTimedOut,
     Disconnected,
     HarnessError,
     InvalidArgument,
     ProtocolBroken,
-    RequestRejected,
     RequestTooLarge,
     TooManyCalls,
     TransportClosed,
 )
-from actors.harness._flow import ReadGate
+from actors.harness._flow import ReadValve
 from actors.harness._limits import HarnessLimits
+from actors.harness._outgoing import Outgoing, Phase
 from actors.harness._pending import NoRoom, PendingCalls, Stray
 from actors.protocol import (
     ErrorResponse,
-    InvalidParams,
     MalformedMessage,
     Message,
     MessageTooLarge,
@@ -51,33 +47,6 @@ from actors.protocol import (
 
 P = TypeVar("P")
 R = TypeVar("R")
-
-
-class _Phase(enum.Enum):
-    QUEUED = "queued"
-    WRITTEN = "written"
-    WITHDRAWN = "withdrawn"
-
-
-_Answer = Response | ErrorResponse | MalformedMessage | HarnessError
-# An answer, an answer nobody can read, or why none will come.
-
-
-class _Outgoing:
-    """One message on its way out, and the answer that came for it."""
-
-    # Mutable slots: one is made a call, and its phase and answer change.
-    __slots__ = ("answer", "data", "done", "phase")
-
-    def __init__(self, data: bytes) -> None:
-        self.data = data
-        self.phase = _Phase.QUEUED
-        self.answer: _Answer | None = None
-        self.done = trio.Event()
-
-    def end(self, answer: _Answer) -> None:
-        self.answer = answer
-        self.done.set()
 
 
 @attrs.frozen(kw_only=True)
@@ -104,15 +73,15 @@ class Link:
         channel: MessageChannel,
         *,
         limits: HarnessLimits,
-        gate: ReadGate,
+        valve: ReadValve,
         on_news: Callable[[Notification], None],
     ) -> None:
         self._channel = channel
         self._limits = limits
-        self._gate = gate
+        self._valve = valve
         self._on_news = on_news
-        self._pending: PendingCalls[_Outgoing] = PendingCalls(limit=limits.pending_calls)
-        self._queue: deque[_Outgoing] = deque()
+        self._pending: PendingCalls[Outgoing] = PendingCalls(limit=limits.pending_calls)
+        self._queue: deque[Outgoing] = deque()
         self._queued_bytes = 0
         self._writer_lot = trio.lowlevel.ParkingLot()
         self._room_lot = trio.lowlevel.ParkingLot()
@@ -166,7 +135,7 @@ class Link:
     def notify(self, news: News[P], params: P) -> None:
         """Queue a notification."""
         data = encode_message(Notification(news.name, news.encode_params(params)))
-        self._enqueue(_Outgoing(data))
+        self._enqueue(Outgoing(data))
 
     async def call(
         self, method: Method[P, R], params: P, *, timeout_s: float | None, identity: str = "", cleanup: bool = False
@@ -183,30 +152,37 @@ class Link:
         Cancelled:
             A call that was not written is withdrawn. The answer to one that was is counted as late.
         """
-        while self._queued_bytes >= self._limits.queued_bytes and self.lost is None:
-            await self._room_lot.park()
         encoded = method.encode_params(params)
-        if not cleanup or not self._pending.full:
-            return await self._exchange(method, encoded, timeout_s, identity, reserved=False)
-        async with self._reserve:
-            return await self._exchange(method, encoded, timeout_s, identity, reserved=True)
+        limit_s = math.inf if timeout_s is None else timeout_s
+        tried: list[Outgoing] = []
+        with trio.move_on_after(limit_s):
+            while self._queued_bytes >= self._limits.queued_bytes and self.lost is None:
+                await self._room_lot.park()
+            if not cleanup or not self._pending.full:
+                await self._exchange(method, encoded, identity, tried, reserved=False)
+            else:
+                async with self._reserve:
+                    await self._exchange(method, encoded, identity, tried, reserved=True)
+        if not tried:
+            raise CallNotSent(method.name, CallTimedOut(method.name, limit_s), identity=identity)
+        return tried[0].result(method, timeout_s=limit_s, identity=identity)
 
     async def _exchange(
-        self, method: Method[Any, R], params: Any, timeout_s: float | None, identity: str, *, reserved: bool
-    ) -> R:
+        self, method: Method[Any, Any], params: Any, identity: str, tried: list[Outgoing], *, reserved: bool
+    ) -> None:
         request_id, outgoing = self._open(method, params, identity, reserved=reserved)
+        tried.append(outgoing)
         try:
-            with self._gate.someone_waits(), trio.move_on_after(math.inf if timeout_s is None else timeout_s):
+            with self._valve.someone_waits():
                 await outgoing.done.wait()
         finally:
             if outgoing.answer is None:
                 self._give_up(request_id, outgoing)
-        return self._result(method, outgoing, timeout_s, identity)
 
-    def _open(self, method: Method[Any, Any], params: Any, identity: str, *, reserved: bool) -> tuple[int, _Outgoing]:
+    def _open(self, method: Method[Any, Any], params: Any, identity: str, *, reserved: bool) -> tuple[int, Outgoing]:
         if self.lost is not None:
             raise CallNotSent(method.name, self.lost, identity=identity) from self.lost
-        outgoing = _Outgoing(b"")
+        outgoing = Outgoing(b"")
         try:
             request_id = self._pending.open(outgoing, reserved=reserved)
         except NoRoom:
@@ -223,34 +199,14 @@ class Link:
         self._enqueue(outgoing)
         return request_id, outgoing
 
-    def _give_up(self, request_id: int, outgoing: _Outgoing) -> None:
-        if outgoing.phase is _Phase.QUEUED:
-            outgoing.phase = _Phase.WITHDRAWN
+    def _give_up(self, request_id: int, outgoing: Outgoing) -> None:
+        if outgoing.phase is Phase.QUEUED:
+            outgoing.phase = Phase.WITHDRAWN
             self._pending.settle(request_id)
         else:
             self._pending.abandon(request_id)
 
-    def _result(self, method: Method[Any, R], outgoing: _Outgoing, timeout_s: float | None, identity: str) -> R:
-        match outgoing.answer:
-            case Response(_, result):
-                try:
-                    return method.decode_result(result)
-                except InvalidParams as fault:
-                    raise AnswerUnreadable(method.name, str(fault)) from None
-            case ErrorResponse(_, error):
-                raise RequestRejected(error.code, error.message, error.data)
-            case MalformedMessage() as fault:
-                raise AnswerUnreadable(method.name, fault.reason) from None
-            case HarnessError() as lost:
-                outcome = AnswerLost if outgoing.phase is _Phase.WRITTEN else CallNotSent
-                raise outcome(method.name, lost, identity=identity) from lost
-            case None:
-                timed_out = CallTimedOut(method.name, timeout_s or 0.0)
-                if outgoing.phase is _Phase.WITHDRAWN:
-                    raise CallNotSent(method.name, timed_out, identity=identity)
-                raise timed_out
-
-    def _enqueue(self, outgoing: _Outgoing) -> None:
+    def _enqueue(self, outgoing: Outgoing) -> None:
         self._queue.append(outgoing)
         self._queued_bytes += len(outgoing.data)
         self._writer_lot.unpark()
@@ -263,20 +219,20 @@ class Link:
             outgoing = self._queue.popleft()
             self._queued_bytes -= len(outgoing.data)
             self._room_lot.unpark_all()
-            if outgoing.phase is _Phase.WITHDRAWN:
+            if outgoing.phase is Phase.WITHDRAWN:
                 continue
-            outgoing.phase = _Phase.WRITTEN
+            outgoing.phase = Phase.WRITTEN
             try:
                 await self._channel.send(outgoing.data)
             except ChannelClosed as closed:
                 if not closed.written:
-                    outgoing.phase = _Phase.QUEUED
+                    outgoing.phase = Phase.QUEUED
                 self.end(Disconnected(closed.reason))
                 return
 
     async def _read(self) -> None:
         while True:
-            await self._gate.wait_open()
+            await self._valve.wait_open()
             try:
                 data = await self._channel.receive()
             except ChannelClosed as closed:
@@ -307,7 +263,7 @@ class Link:
                 # A place in the queue is not for the peer to fill: one answer at a time, the rest go without.
                 if not self._queue:
                     error = method_not_found(message.method)
-                    self._enqueue(_Outgoing(encode_message(ErrorResponse(message.id, error))))
+                    self._enqueue(Outgoing(encode_message(ErrorResponse(message.id, error))))
 
     def _malformed(self, fault: MalformedMessage) -> None:
         # The call it was meant for must not wait for ever.
@@ -328,9 +284,9 @@ class Link:
             await trio.sleep_until(self._heard_s + limits.keepalive_s)
             if trio.current_time() < self._heard_s + limits.keepalive_s:
                 continue
-            # While we do not read, silence is ours: the peer's frames wait in front of the gate.
-            if not self._gate.is_open:
-                await self._gate.wait_open()
+            # While we do not read, silence is ours: the peer's frames wait in front of the valve.
+            if not self._valve.is_open:
+                await self._valve.wait_open()
                 self._heard_s = trio.current_time()
                 continue
             asked_s = trio.current_time()

@@ -5,10 +5,10 @@ from typing import Final
 import attrs
 import trio
 
+from actors.harness._backlog import Skipped
 from actors.harness._core import Core
 from actors.harness._errors import ProcessFailed, StdinUnavailable
 from actors.harness._followed import Followed
-from actors.harness._inbox import Skipped
 from actors.harness._reading import OutputBytes, OutputLines, OutputPieces, OutputText
 from actors.protocol import (
     PROCESS_READ,
@@ -74,12 +74,12 @@ class Process:
     @property
     def position(self) -> int:
         """The last position of output that was read here."""
-        return self._followed.inbox.position
+        return self._followed.backlog.position
 
     @property
     def exit(self) -> ProcessExit | None:
         """How it ended; None while output may still come."""
-        exited, closed = self._followed.inbox.exited, self._followed.inbox.closed
+        exited, closed = self._followed.backlog.exited, self._followed.backlog.closed
         if exited is None or closed is None:
             return None
         return ProcessExit(
@@ -126,7 +126,7 @@ class Process:
             raise self._followed.failure
         ended = self.exit
         if ended is None:
-            raise ProcessFailed(self.id, self._followed.inbox.arrived_seq, "it closed without an exit code")
+            raise ProcessFailed(self.id, self._followed.backlog.arrived_seq, "it closed without an exit code")
         return ended.code
 
     async def signal(self, signal: Signal = Signal.INTERRUPT) -> None:
@@ -165,7 +165,7 @@ class Process:
         try:
             answer = await self._core.call(PROCESS_READ, params, identity=self.id, repeat=True)
         except BaseException:
-            self._followed.inbox.take_back(skipped)
+            self._followed.backlog.take_back(skipped)
             raise
         self._followed.put_back(skipped, answer)
 

@@ -15,6 +15,7 @@ from actors.harness._errors import (
     InvalidArgument,
     ProcessNeverStarted,
     RequestRejected,
+    TransportClosed,
 )
 from actors.harness._followed import Followed
 from actors.harness._process import Process
@@ -99,6 +100,8 @@ class StartingProcess:
         self._unwanted = False
 
     async def __aenter__(self) -> Process:
+        if self._followed is not None:
+            raise InvalidArgument("process", "a context of start() is entered once; call start() again")
         nursery = self._core.nursery
         self._followed = self._core.follow(self._params.process_id)
         try:
@@ -110,10 +113,12 @@ class StartingProcess:
             await self._settled.wait()
         except BaseException:
             self._unwanted = True
-            self._let_go()
+            if self._settled.is_set():
+                # It was started in the very step in which we were cancelled.
+                self._drop(self._followed)
             raise
         if self._error is not None:
-            self._let_go()
+            self._core.forget(self._followed)
             raise self._error
         return Process(self._core, self._followed, self._params)
 
@@ -125,7 +130,7 @@ class StartingProcess:
             if not self._followed.over:
                 await self._terminate(self._followed)
         finally:
-            self._let_go()
+            self._core.forget(self._followed)
 
     async def _terminate(self, followed: Followed) -> None:
         process = Process(self._core, followed, self._params)
@@ -142,23 +147,26 @@ class StartingProcess:
         if not told:
             self._core.terminate_soon(followed.process_id)
 
-    def _let_go(self) -> None:
-        if self._followed is not None and (self._settled.is_set() or not self._unwanted):
-            self._core.forget(self._followed)
+    def _drop(self, followed: Followed) -> None:
+        """Nobody wants it any more, and what became of its start is known."""
+        self._core.forget(followed)
+        if self._error is None:
+            self._core.terminate_soon(followed.process_id)
 
     async def _start(self, followed: Followed) -> None:
+        # If the client ends in the middle, this task is cancelled and its waiter is not: it must not see a success.
+        self._error = AnswerLost(PROCESS_START.name, TransportClosed(), identity=followed.process_id)
         try:
             await self._call(followed)
         except HarnessError as error:
             self._error = error
         else:
+            self._error = None
             followed.started = True
         finally:
             self._settled.set()
         if self._unwanted:
-            self._core.forget(followed)
-            if self._error is None:
-                self._core.terminate_soon(followed.process_id)
+            self._drop(followed)
 
     async def _call(self, followed: Followed) -> None:
         process_id = followed.process_id
@@ -166,7 +174,7 @@ class StartingProcess:
             await self._core.call(PROCESS_START, self._params, identity=process_id)
         except AnswerLost as lost:
             # Not sent again. The session is still ours, so the executor can say what became of this id.
-            params = ReadParams(process_id=process_id, after_seq=followed.inbox.arrived_seq, wait_ms=0)
+            params = ReadParams(process_id=process_id, after_seq=followed.backlog.arrived_seq, wait_ms=0)
             try:
                 answer = await self._core.call(PROCESS_READ, params, identity=process_id, repeat=True)
             except RequestRejected:

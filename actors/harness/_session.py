@@ -92,7 +92,7 @@ class Session:
         """Make one connection and carry it to its end; give why it ended, or raise why it was not made."""
         failure: HarnessError | None = None
         async with self.dialer.dial(self.url) as channel:
-            link = Link(channel, limits=self.core.limits, gate=self.core.gate, on_news=self.core.on_news)
+            link = Link(channel, limits=self.core.limits, valve=self.core.valve, on_news=self.core.on_news)
             async with trio.open_nursery() as nursery:
                 await nursery.start(link.run)
                 try:
@@ -134,7 +134,7 @@ class Session:
 
     async def _recover_process(self, link: Link, followed: Followed, limiter: trio.CapacityLimiter) -> None:
         async with limiter:
-            after_seq = followed.inbox.arrived_seq
+            after_seq = followed.backlog.arrived_seq
             params = ReadParams(process_id=followed.process_id, after_seq=after_seq, wait_ms=0)
             try:
                 answer = await link.call(PROCESS_READ, params, timeout_s=None, identity=followed.process_id)

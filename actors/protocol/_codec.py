@@ -31,6 +31,19 @@ class Range:
     """The highest."""
 
 
+@attrs.frozen
+class Length:
+    """The texts a field takes."""
+
+    characters_max: int
+    """The longest."""
+
+
+NAME_CHARACTERS_MAX: Final = 1024
+"""The longest name of a process, write, session or client: the other end keeps it, and says it with every event."""
+
+Name = Annotated[str, Length(NAME_CHARACTERS_MAX)]
+"""What one end calls something, and the other repeats."""
 U64 = Annotated[int, Range("u64", 0, 2**64 - 1)]
 """A count, a position, a number of milliseconds or bytes."""
 I32 = Annotated[int, Range("i32", -(2**31), 2**31 - 1)]
@@ -75,8 +88,24 @@ def _bytes(value: object, _: object) -> bytes:
     return decode_bytes(_string(value, str))
 
 
-def _number_hook(kind: Any) -> Hook:
-    allowed = next(note for note in kind.__metadata__ if isinstance(note, Range))
+def _annotated_hook(kind: Any) -> Hook:
+    (allowed,) = kind.__metadata__
+    return _name_hook(allowed) if isinstance(allowed, Length) else _number_hook(allowed)
+
+
+def _name_hook(allowed: Length) -> Hook:
+    def name(value: object, _: object) -> str:
+        text = _string(value, str)
+        if len(text) > allowed.characters_max:
+            raise InvalidParams(
+                f"invalid length {len(text)}, expected a string of at most {allowed.characters_max} characters"
+            )
+        return text
+
+    return name
+
+
+def _number_hook(allowed: Range) -> Hook:
 
     def number(value: object, _: object) -> int:
         if isinstance(value, bool) or not isinstance(value, int | float):
@@ -197,7 +226,7 @@ _converter = Converter(detailed_validation=False)
 _converter.register_structure_hook(str, _string)
 _converter.register_structure_hook(bool, _boolean)
 _converter.register_structure_hook(bytes, _bytes)
-_converter.register_structure_hook_factory(_made_of(Annotated), _number_hook)
+_converter.register_structure_hook_factory(_made_of(Annotated), _annotated_hook)
 _converter.register_structure_hook_factory(_made_of(tuple), _sequence_hook)
 _converter.register_structure_hook_factory(_made_of(Mapping), _mapping_hook)
 _converter.register_structure_hook_factory(_is_variant, _variant_hook)

@@ -4,16 +4,16 @@ from typing import Any
 
 import attrs
 
-from actors.protocol._codec import LEFT_OUT
+from actors.protocol._codec import LEFT_OUT, Name
 
 
 @attrs.frozen(kw_only=True)
 class InitializeParams:
     """Open or resume a session: the first request of a connection."""
 
-    client_name: str
+    client_name: Name
     """Who calls; may be empty."""
-    resume_session_id: str | None = None
+    resume_session_id: Name | None = None
     """The session to attach to again; a new one when None."""
 
 
@@ -101,7 +101,7 @@ class EnvironmentInfo:
 class InitializeResult:
     """The session this connection is attached to."""
 
-    session_id: str
+    session_id: Name
     """What to resume by."""
     environment_info: EnvironmentInfo | None = attrs.field(default=None, metadata=LEFT_OUT)
     """As `environment/info` answers; older executors leave it out."""

@@ -6,6 +6,7 @@ from typing import Any, Final
 from actors.protocol._envelope import ErrorResponse, Failure
 from actors.protocol._faults import InvalidParams
 from actors.protocol._methods import Family
+from actors.protocol._shapes import shortened
 
 UNREADABLE_ID: Final = -1
 """The id in an answer to a message that had none to read."""
@@ -48,7 +49,7 @@ def internal(message: str, data: Any = None) -> Failure:
 
 def method_not_found(method: str) -> Failure:
     """Say that there is no such method."""
-    return Failure(ErrorCode.METHOD_NOT_FOUND, f"exec-server stub does not implement `{method}` yet")
+    return Failure(ErrorCode.METHOD_NOT_FOUND, f"exec-server stub does not implement `{shortened(method)}` yet")
 
 
 def initialize_first(family: Family) -> Failure:
@@ -103,6 +104,7 @@ def stdin_write_failed() -> Failure:
 
 def cwd_foreign(uri: str, platform: str) -> Failure:
     """Refuse a working folder that cannot be on this machine."""
+    uri = shortened(uri)
     return invalid_params(f"cwd URI `{uri}` is not valid on this exec-server host: '{uri}' is invalid on '{platform}'")
 
 

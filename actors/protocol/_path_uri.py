@@ -5,6 +5,7 @@ from typing import Final
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 from actors.protocol._faults import ProtocolFault
+from actors.protocol._shapes import shortened
 
 _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(.*)", re.DOTALL)
 _DRIVE: Final = re.compile(r"/+[A-Za-z][:|](/|$)")
@@ -39,7 +40,7 @@ def path_from_uri(uri: str, *, platform: str = "linux") -> str:
         raise PathUriRefused("invalid URI: relative URL without a base", uri=uri)
     scheme, rest = found[1].lower(), found[2]
     if scheme != "file":
-        raise PathUriRefused(f"unsupported path URI scheme `{scheme}`", uri=uri)
+        raise PathUriRefused(f"unsupported path URI scheme `{shortened(scheme)}`", uri=uri)
     if _CONTROL.search(rest):
         # The other implementation drops tabs and line ends in silence. A name that changes on the way is worse.
         raise PathUriRefused("invalid URI: control character", uri=uri)
@@ -51,9 +52,9 @@ def path_from_uri(uri: str, *, platform: str = "linux") -> str:
         raise PathUriRefused("fragments are not allowed in path URIs", uri=uri)
     host, path = _split_host(before_query.replace("\\", "/"))
     if "%00" in path:
-        raise PathUriRefused(f"'{uri}' is invalid on '{platform}'", uri=uri)
+        raise PathUriRefused(f"'{shortened(uri)}' is invalid on '{platform}'", uri=uri)
     if host.lower() not in {"", "localhost"} or _DRIVE.match(path):
-        raise PathUriRefused(f"'{uri}' is invalid on '{platform}'", uri=uri, foreign=True)
+        raise PathUriRefused(f"'{shortened(uri)}' is invalid on '{platform}'", uri=uri, foreign=True)
     return unquote_to_bytes(_without_dots(path)).decode("utf-8", "surrogateescape")
 
 

@@ -9,7 +9,17 @@ from typing import Any
 
 import attrs
 
-from actors.protocol._codec import I32, LEFT_OUT, U64
+from actors.protocol._codec import I32, LEFT_OUT, U64, Name
+
+
+def _names_only(variables: Mapping[str, str]) -> str:
+    # A value may be a secret, and a repr ends up in logs.
+    return f"<{', '.join(sorted(variables))}>"
+
+
+def _size_only(data: bytes) -> str:
+    # What is typed into a process may be a password.
+    return f"<{len(data)} bytes>"
 
 
 class Stream(enum.Enum):
@@ -52,7 +62,7 @@ class EnvironmentPolicy:
     """Keep names with KEY, SECRET or TOKEN in them."""
     exclude: tuple[str, ...]
     """Globs of names to drop."""
-    set: Mapping[str, str]
+    set: Mapping[str, str] = attrs.field(repr=_names_only)
     """Variables to add."""
     include_only: tuple[str, ...]
     """When not empty, the globs of names to keep."""
@@ -94,13 +104,13 @@ class ShellSnapshot:
 class StartParams:
     """Start one process as the leader of its own group and session."""
 
-    process_id: str
+    process_id: Name
     """Chosen by the caller, unique in the session while known; may be empty."""
     argv: tuple[str, ...]
     """Program and arguments, at least the program."""
     cwd: str
     """File URI of the working folder."""
-    env: Mapping[str, str]
+    env: Mapping[str, str] = attrs.field(repr=_names_only)
     """The whole environment when there is no policy."""
     tty: bool
     """Run on a terminal of 24 x 80."""
@@ -132,7 +142,7 @@ class StartParams:
 class StartResult:
     """The process runs."""
 
-    process_id: str
+    process_id: Name
     """As asked."""
     sandbox_type: str = "none"
     """Which sandbox it got."""
@@ -142,7 +152,7 @@ class StartResult:
 class ReadParams:
     """Fetch retained output, or wait for more."""
 
-    process_id: str
+    process_id: Name
     """Which process."""
     after_seq: U64 | None = None
     """Only what comes after this position; 0 when None."""
@@ -190,11 +200,11 @@ class ReadResult:
 class WriteParams:
     """Give bytes to standard input, once per write id."""
 
-    process_id: str
+    process_id: Name
     """Which process."""
-    chunk: bytes
+    chunk: bytes = attrs.field(repr=_size_only)
     """The bytes."""
-    write_id: str
+    write_id: Name
     """Not empty; a second write with the same id is accepted and not done."""
     eof: bool = attrs.field(default=False, metadata=LEFT_OUT)
     """Ours: close standard input after these bytes."""
@@ -212,7 +222,7 @@ class WriteResult:
 class SignalParams:
     """Send a signal to the process's group."""
 
-    process_id: str
+    process_id: Name
     """Which process; an unknown one is no error."""
     signal: Signal
     """Which signal."""
@@ -222,7 +232,7 @@ class SignalParams:
 class TerminateParams:
     """Kill the process's group."""
 
-    process_id: str
+    process_id: Name
     """Which process; an unknown one is no error."""
     grace_ms: U64 | None = attrs.field(default=None, metadata=LEFT_OUT)
     """Ours: ask with SIGTERM first and wait this long."""
@@ -240,7 +250,7 @@ class TerminateResult:
 class ProcessOutput:
     """Bytes a process wrote, as they come."""
 
-    process_id: str
+    process_id: Name
     """Which process."""
     seq: U64
     """Position in the process's sequence, from 1."""
@@ -254,7 +264,7 @@ class ProcessOutput:
 class ProcessExited:
     """The exit code is known. Output may still come."""
 
-    process_id: str
+    process_id: Name
     """Which process."""
     seq: U64
     """Position in the process's sequence."""
@@ -278,7 +288,7 @@ class Survivor:
 class ProcessClosed:
     """Nothing more will come: the last of the sequence."""
 
-    process_id: str
+    process_id: Name
     """Which process."""
     seq: U64
     """Position in the process's sequence."""

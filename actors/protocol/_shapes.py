@@ -29,14 +29,19 @@ def unknown_variant(value: str, known: tuple[str, ...]) -> InvalidParams:
     """Give the fault "unknown variant `kill`, expected `interrupt`"."""
     names = [f"`{name}`" for name in known]
     expected = " or ".join(names) if len(names) <= 2 else "one of " + ", ".join(names)
-    return InvalidParams(f"unknown variant `{value}`, expected {expected}")
+    return InvalidParams(f"unknown variant `{shortened(value)}`, expected {expected}")
 
 
-_QUOTED_MAX = 200
+_SHOWN_CHARACTERS_MAX = 1024
+_QUOTED_CHARACTERS_MAX = 200
+
+
+def shortened(text: str, characters_max: int = _SHOWN_CHARACTERS_MAX) -> str:
+    """Cut a peer's text that goes back to the peer: an answer must always be small enough to send."""
+    return text if len(text) <= characters_max else text[:characters_max] + "…"
 
 
 def _quoted(text: str) -> str:
-    # A peer's text goes back to the peer: bounded, and with nothing a terminal would obey.
-    shown = text if len(text) <= _QUOTED_MAX else text[:_QUOTED_MAX] + "…"
-    escaped = shown.replace("\\", "\\\\").replace('"', '\\"')
+    # Shorter still, and with nothing a terminal would obey.
+    escaped = shortened(text, _QUOTED_CHARACTERS_MAX).replace("\\", "\\\\").replace('"', '\\"')
     return '"' + "".join(c if c.isprintable() else f"\\u{{{ord(c):x}}}" for c in escaped) + '"'

@@ -167,6 +167,7 @@ async def test_otp_36_a_child_that_cannot_be_stopped_is_named_and_hangs_nobody(
         at_s = trio.current_time()
         await root.stop_child("a")
         let_go.set()
+        await quiet()
         await child.wait_stopped()
 
         assert caught.value.path == "root/mule"

@@ -146,6 +146,6 @@ async def a_machine_and_its_actor_must_fit(root: Supervisor, pool: Pool) -> None
 async def a_machine_reference_only_delivers(root: Supervisor) -> None:
     ref: Any = None
     machine: actors.MachineReference[Open, Gate] = ref
-    machine.tell_nowait(Open(1.0))  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
+    machine.tell_nowait(Open(1.0))  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
     async with actors.monitor(machine) as down:
         assert_type(await down.wait(), actors.Down)

@@ -122,6 +122,17 @@ async def test_timeouts_of_many_lengths_end_each_at_its_own_time(root: Superviso
     assert len(ended) == 6
 
 
+async def test_an_ask_that_was_answered_is_never_ended_again(root: Supervisor, autojump_clock: MockClock) -> None:
+    """Mutant killed: the loop leaves `task` set, and the sweeper wakes the asker where it sleeps next."""
+    ref = await actors.spawn(root, Counter, 7)
+
+    answers = [await ref.ask(Total(), timeout_s=timeout_s) for timeout_s in (5, 1, 0.5)]
+    answers += await actors.ask_all(ref, [Total()], timeout_s=2)
+    await trio.sleep(60)
+
+    assert answers == [7, 7, 7, 7]
+
+
 async def test_an_ask_may_wait_for_ever_if_told_so(root: Supervisor, autojump_clock: MockClock) -> None:
     ref = await actors.spawn(root, Counter)
     hold = Hold()

@@ -7,7 +7,7 @@ import attrs
 import hypothesis.strategies as st
 import pytest
 import trio
-from hypothesis import given
+from hypothesis import example, given
 from trio.testing import MockClock, assert_no_checkpoints, wait_all_tasks_blocked
 
 import actors
@@ -55,10 +55,11 @@ class Note:
 
 @attrs.frozen
 class Later:
-    """Has a place only in state `only_in`."""
+    """Has a place only in state `only_in`, and may lead to another."""
 
     only_in: str
     text: str
+    then: str | None = None
 
 
 @attrs.frozen
@@ -89,8 +90,9 @@ class Trail:
                 return attrs.evolve(self, state=to, seen=(*self.seen, f"-> {to}")), (f"enter {to}",)
             case Note(text, effects):
                 return attrs.evolve(self, seen=(*self.seen, f"{self.state}: {text}")), effects
-            case Later(only_in, text) if only_in == self.state:
-                return attrs.evolve(self, seen=(*self.seen, f"{self.state}: {text}")), ()
+            case Later(only_in, text, then) if only_in == self.state:
+                seen = (*self.seen, f"{self.state}: {text}")
+                return attrs.evolve(self, state=then or self.state, seen=seen), ()
             case Later():
                 return self, (Postpone(),)
             case Misplaced():
@@ -439,11 +441,14 @@ async def test_postponed_events_are_bounded_and_counted_when_the_actor_ends(root
     happenings=st.lists(
         st.one_of(
             st.builds(Go, st.sampled_from("abc")),
-            st.builds(Later, st.sampled_from("abc"), st.text("xyz", min_size=1, max_size=2)),
+            st.builds(
+                Later, st.sampled_from("abc"), st.sampled_from("uvwxyz"), st.sampled_from([None, None, "a", "b", "c"])
+            ),
         ),
         max_size=30,
     )
 )
+@example(happenings=[Later("c", "x"), Later("b", "y", then="c"), Later("c", "z"), Go("b")])
 def test_postponing_is_what_otp_does_with_a_queue(happenings: list[Go | Later]) -> None:
     """Against a plain queue machine: on each change of state the postponed ones go first, oldest first.
 
@@ -460,6 +465,8 @@ def test_postponing_is_what_otp_does_with_a_queue(happenings: list[Go | Later]) 
                 state, queue, postponed = happening.to, [*postponed, *queue], []
         elif happening.only_in == state:
             expected.append(f"{state}: {happening.text}")
+            if happening.then not in {None, state}:
+                state, queue, postponed = str(happening.then), [*postponed, *queue], []
         else:
             postponed.append(happening)
 

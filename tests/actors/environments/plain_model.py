@@ -135,7 +135,9 @@ class PlainManager:
             del self.current[environment.key]
             environment.current = False
 
-    def report(self, key: str, works: bool, roots: tuple[str, ...] | None, *, valid: bool, recover: bool) -> str:
+    def report(
+        self, key: str, works: bool, roots: tuple[str, ...] | None, message: str, *, valid: bool, recover: bool
+    ) -> str:
         """A report of readiness (with roots) or of failure; say how it ended."""
         environment = self.current.get(key)
         if environment is None:
@@ -147,14 +149,14 @@ class PlainManager:
         elif environment.kind == "deferred" and not (recover and environment.gate in (FAILED, ABANDONED)):
             return "conflict"
         if roots is None:
-            return self.report_failure(environment)
+            return self.report_failure(environment, message)
         return self.report_readiness(environment, roots, valid=valid, recover=recover)
 
-    def report_failure(self, environment: PlainEnvironment) -> str:
+    def report_failure(self, environment: PlainEnvironment, message: str) -> str:
         if environment.gate == READY:
             return "already ready"
         if environment.gate == PENDING:
-            environment.shut(FAILED, "reported failure")
+            environment.shut(FAILED, message)
         return "done"
 
     def report_readiness(

@@ -40,7 +40,8 @@ class Wait:
             try:
                 self.value = await call()
             except Exception as error:
-                self.raised = error
+                # Without its frames: those hold this wait and the environment, which a test may want to let go.
+                self.raised = error.with_traceback(None)
         self.ended.set()
 
     async def error(self) -> Exception:

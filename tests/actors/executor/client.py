@@ -74,6 +74,14 @@ class Client:
             await self._changed.park()
         return self._answers.pop(request_id)
 
+    async def wait_stray(self, request_id: Any) -> bool:
+        """Wait for an answer to a message whose id could not be read: True; or to this request: False."""
+        while not self.stray and request_id not in self._answers:
+            if self.ended.is_set():
+                raise trio.EndOfChannel
+            await self._changed.park()
+        return bool(self.stray)
+
     async def call(self, method: str, /, **params: Any) -> Any:
         message = await self.answer(await self.ask(method, params))
         if "error" in message:

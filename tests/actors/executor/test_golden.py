@@ -149,7 +149,7 @@ class Replay:
     async def compare_news(self, step: dict[str, Any]) -> None:
         expected = step["notifications"]
         wanted = [self.fact(news) for news in expected]
-        with trio.move_on_after(5):
+        with trio.move_on_after(0.2 if (self.name, step["step"]) in DELIBERATE else 5):
             await eventually(lambda: set(wanted) <= set(self.facts()), within_s=10)
         missing = [fact for fact in wanted if fact not in self.facts()]
         if missing:

@@ -224,6 +224,18 @@ async def test_an_executor_that_is_cancelled_leaves_nobody_alive(nap: str) -> No
     assert not alive_with(nap)
 
 
+async def test_a_kill_cut_short_by_the_executors_end_is_still_done(nap: str) -> None:
+    for steps in range(12):
+        async with open_executor(variables={}) as executor, memory_client(executor) as client:
+            await client.start("p", SH, "-c", f"echo x; exec {nap}", env=PATH)
+            await client.wait_news("process/output", "p")
+            await client.ask("process/terminate", {"processId": "p"})
+            for _ in range(steps):
+                await trio.lowlevel.checkpoint()
+
+        assert not alive_with(nap)
+
+
 async def test_start_to_close_of_many_at_once_leaves_no_descriptor() -> None:
     async with real_client() as (client, executor):
         before = len(os.listdir("/proc/self/fd"))

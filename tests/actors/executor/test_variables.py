@@ -115,8 +115,8 @@ def test_nothing_comes_from_nowhere_and_what_was_given_always_wins(
     exclude: tuple[str, ...],
     only: tuple[str, ...],
 ) -> None:
-    """Killed: `given` laid under `set`; default excludes skipped for core; `exclude` applied after `set`; the audit
-    built before `include_only`."""
+    """Killed: `given` laid under `set`; default excludes skipped beside an `exclude`; `exclude` applied after `set`;
+    the audit built before `include_only`."""
     chosen = policy(inherit, keep_secrets=keep_secrets, exclude=exclude, add=added, only=only)
     built = build_variables(given_variables, chosen, executor=executor)
     event(f"inherited {len(built.inherited_names)}")

@@ -106,6 +106,18 @@ async def test_one_connection_too_many_is_refused_with_503_and_counted() -> None
         await eventually(lambda: endpoint.executor.statistics().connections_refused == 1)
 
 
+async def test_peers_that_only_knock_are_bounded_in_number_and_time() -> None:
+    limits = Limits(handshakes_max=2, handshake_s=0.3)
+    async with served(limits=limits) as endpoint:
+        streams = [await trio.open_tcp_stream("127.0.0.1", endpoint.port) for _ in range(3)]
+        await eventually(lambda: endpoint.executor.statistics().connections_refused == 1)
+        await eventually(lambda: endpoint.executor.statistics().connections_refused == 3)
+        async with socket_client(endpoint.url) as client:
+            assert await client.call("environment/status") == {"status": "ready"}
+        for stream in streams:
+            await stream.aclose()
+
+
 @pytest.mark.parametrize(
     "words",
     [

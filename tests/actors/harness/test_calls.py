@@ -12,9 +12,12 @@ from actors.harness import (
     AnswerUnreadable,
     CallNotSent,
     CallTimedOut,
+    ChannelClosed,
     Client,
+    DidNotRun,
     Disconnected,
     HarnessLimits,
+    InvalidArgument,
     MayHaveRun,
     ProcessNeverStarted,
     ProtocolBroken,
@@ -23,7 +26,7 @@ from actors.harness import (
     WebSocketConnectFailed,
     open_client,
 )
-from actors.harness._flow import ReadGate
+from actors.harness._flow import ReadValve
 from actors.harness._link import Link
 from actors.harness.testing import Cut, FakeExecutor, MemoryChannel, MemoryLine, MemoryNetwork
 from actors.protocol import ENVIRONMENT_STATUS, PROCESS_TERMINATE, Nothing, Request, TerminateParams
@@ -142,7 +145,7 @@ class Peer:
 
 async def play(link_test: Any, *, limits: HarnessLimits = LIMITS) -> None:
     line = MemoryLine()
-    link = Link(line.near, limits=limits, gate=ReadGate(), on_news=lambda news: None)
+    link = Link(line.near, limits=limits, valve=ReadValve(), on_news=lambda news: None)
     async with trio.open_nursery() as nursery:
         await nursery.start(link.run)
         await link_test(Peer(line.far, link))
@@ -316,3 +319,81 @@ async def test_two_clients_do_not_share_their_fate(autojump_clock: object) -> No
             return (await client.status()).status == "ready"
 
         assert await is_well(other.client)
+
+
+async def test_a_start_in_the_middle_of_which_the_client_ends_may_have_run(autojump_clock: object) -> None:
+    outcome: list[Exception] = []
+
+    async def never(request: Request) -> bool:
+        return request.method != "process/start"
+
+    async def start(client: Client) -> None:
+        try:
+            await client.run(COMMAND)
+        except MayHaveRun as error:
+            outcome.append(error)
+
+    async with trio.open_nursery() as nursery:
+        executor = FakeExecutor(nursery, PROGRAMS)
+        executor.before_answer = never
+        async with open_client(URL, dialer=MemoryNetwork(executor.serve)) as client:
+            nursery.start_soon(start, client)
+            await trio.testing.wait_all_tasks_blocked()
+        await trio.testing.wait_all_tasks_blocked()
+        nursery.cancel_scope.cancel()
+
+    assert isinstance(outcome[0], AnswerLost)
+
+
+async def test_a_client_that_has_ended_starts_nothing(autojump_clock: object) -> None:
+    async with open_world() as world:
+        client = world.client
+
+    with pytest.raises(CallNotSent, match="exec-server transport closed"):
+        await client.run(COMMAND)
+    assert world.executor.started[COMMAND] == 0
+
+
+async def test_a_context_of_a_start_is_entered_once(autojump_clock: object) -> None:
+    async with open_world() as world:
+        starting = world.client.processes.start(COMMAND)
+        async with starting as process:
+            await process.wait()
+        with pytest.raises(InvalidArgument, match="once"):
+            async with starting:
+                pass
+
+
+async def test_no_more_processes_are_followed_than_the_limit(autojump_clock: object) -> None:
+    async with open_world(limits=HarnessLimits(processes=1)) as world, world.client.processes.start(["long"]):
+        with pytest.raises(DidNotRun, match="its limit"):
+            await world.client.run(COMMAND)
+
+
+class DeadChannel:
+    """Ends while a message is about to be written."""
+
+    def __init__(self, *, written: bool) -> None:
+        self._written = written
+
+    async def send(self, message: bytes) -> None:
+        await trio.lowlevel.checkpoint()
+        raise ChannelClosed("reset", written=self._written)
+
+    async def receive(self) -> bytes | str:
+        await trio.sleep_forever()
+        raise AssertionError("sleep_forever has an end")
+
+    async def ping(self) -> None:
+        await trio.sleep_forever()
+
+
+@pytest.mark.parametrize(("written", "outcome"), [(False, CallNotSent), (True, AnswerLost)])
+async def test_a_write_that_fails_tells_whether_anything_left(written: bool, outcome: type[Exception]) -> None:
+    link = Link(DeadChannel(written=written), limits=LIMITS, valve=ReadValve(), on_news=lambda news: None)
+    async with trio.open_nursery() as nursery:
+        await nursery.start(link.run)
+        with pytest.raises(outcome, match="reset"):
+            await link.call(ENVIRONMENT_STATUS, Nothing(), timeout_s=None)
+
+    assert isinstance(link.lost, Disconnected)

@@ -116,3 +116,20 @@ async def test_running_a_harness(autojump_clock: object) -> None:
 
         await cancel_at_each_step(use, check=all_detached)
         nursery.cancel_scope.cancel()
+
+
+async def test_a_start_answered_in_the_step_in_which_it_is_cancelled(autojump_clock: object) -> None:
+    async with open_world() as world:
+        for steps in range(30):
+            with trio.CancelScope() as scope:
+                async with trio.open_nursery() as nursery:
+                    nursery.start_soon(cancel_after, scope, steps)
+                    async with world.client.processes.start(["long"]):
+                        await trio.sleep(1)
+            await nothing_is_left(world)
+
+
+async def cancel_after(scope: trio.CancelScope, steps: int) -> None:
+    for _ in range(steps):
+        await trio.lowlevel.checkpoint()
+    scope.cancel()

@@ -3,7 +3,7 @@
 import trio
 
 from actors.harness import HarnessLimits
-from actors.harness._flow import ReadGate
+from actors.harness._flow import ReadValve
 from actors.protocol import OutputGap
 from tests.actors.harness.world import open_world
 
@@ -68,14 +68,14 @@ async def test_silence_of_our_own_making_is_not_taken_for_death(autojump_clock: 
 
 
 async def test_a_gate_is_open_while_someone_waits_or_nothing_is_full() -> None:
-    gate = ReadGate()
-    opened = [gate.is_open]
-    gate.grew_full()
-    opened.append(gate.is_open)
-    with gate.someone_waits():
-        opened.append(gate.is_open)
-    opened.append(gate.is_open)
-    gate.has_room()
-    opened.append(gate.is_open)
+    valve = ReadValve()
+    opened = [valve.is_open]
+    valve.grew_full()
+    opened.append(valve.is_open)
+    with valve.someone_waits():
+        opened.append(valve.is_open)
+    opened.append(valve.is_open)
+    valve.has_room()
+    opened.append(valve.is_open)
 
     assert opened == [True, False, True, False, True]

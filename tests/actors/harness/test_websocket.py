@@ -264,3 +264,14 @@ async def leave_with_blocked_send(url: str, by: str) -> str:
         except KeyError:
             return "exception"
     return "cancellation" if scope.cancelled_caught else "nothing"
+
+
+async def test_a_cancelled_goodbye_is_still_answered_by_a_peer_that_answers() -> None:
+    how = WebSocketDialer(close_timeout_s=5.0)
+    async with websocket_server(echo) as url, bounded():
+        with trio.CancelScope() as scope:
+            async with how.dial(url):
+                scope.cancel()
+                await trio.lowlevel.checkpoint()
+
+    assert scope.cancelled_caught

@@ -18,9 +18,11 @@ from actors.protocol import (
     InvalidParams,
     Nothing,
     StartParams,
+    WriteParams,
     decode_value,
     encode_value,
 )
+from actors.protocol._codec import Length
 from tests.actors.protocol.test_envelope import JSON, TEXT
 
 KINDS = sorted(
@@ -36,7 +38,7 @@ def values_of(kind: Any) -> st.SearchStrategy[Any]:
     """Anything a field of this type may hold."""
     if get_origin(kind) is Annotated:
         allowed = kind.__metadata__[0]
-        return st.integers(allowed.low, allowed.high)
+        return TEXT if isinstance(allowed, Length) else st.integers(allowed.low, allowed.high)
     if get_origin(kind) in {typing.Union, types.UnionType}:
         return st.one_of(*map(values_of, get_args(kind)))
     if get_origin(kind) is tuple:
@@ -129,3 +131,12 @@ def test_no_parameters_may_be_absent_null_or_empty(value: Any) -> None:
 def test_no_parameters_may_not_be_something() -> None:
     with pytest.raises(InvalidParams, match="invalid type: map, expected unit"):
         METHODS["environment/status"].decode_params({"a": 1})
+
+
+def test_what_may_be_secret_is_not_shown() -> None:
+    params = StartParams(process_id="p", argv=("x",), cwd="file:///", env={"TOKEN": "secret"}, tty=False)
+    write = WriteParams(process_id="p", chunk=b"secret", write_id="1")
+
+    assert "env=<TOKEN>" in repr(params)
+    assert "chunk=<6 bytes>" in repr(write)
+    assert "secret" not in repr(params) + repr(write)

@@ -1,6 +1,6 @@
 """What stands behind one generation of an environment: its actor's reference, its provider, its client, its waiters.
 
-Handles hold a cell; a cell never holds a handle. So the last holder's end shows in the handle's own finaliser, and that
+Handles hold a body; a body never holds a handle. So the last holder's end shows in the handle's own finaliser, and that
 is how an environment which nobody can reach any more comes to be closed.
 """
 
@@ -25,8 +25,6 @@ from actors.environments._lifecycle import (
     EndLink,
     Event,
     Lifecycle,
-    ShowConnection,
-    WakeWaiters,
 )
 from actors.environments._outcomes import NotYet, joined_attempt, refusal, start_outcome, use_outcome
 from actors.environments._provider import ConnectProvider
@@ -38,7 +36,7 @@ if TYPE_CHECKING:
     from actors.environments._backstage import Backstage
 
 
-class Cell:
+class Body:
     """One generation of one environment, behind its handles."""
 
     __slots__ = (
@@ -102,7 +100,7 @@ class Cell:
         if after is not before:
             if before.gate is Gate.PENDING and after.gate is not Gate.PENDING and after.deadline_s is not None:
                 self.backstage.deadlines.call_off(self)
-            self.backstage.note_step(before, after, now_s)
+            self._tell(before, after, now_s)
         return after
 
     def close(self, reason: str, now_s: float) -> None:
@@ -118,7 +116,7 @@ class Cell:
         for effect in effects:
             self.carry_out(effect)
         self.client = self.provider = self.identity = None
-        self.backstage.note_step(before, self.final, now_s)
+        self._tell(before, self.final, now_s)
 
     def carry_out(self, effect: Effect) -> None:
         """Do what the life decided."""
@@ -128,13 +126,7 @@ class Cell:
             case EndLink():
                 if self.link is not None:
                     self.link.request_stop()
-            case ShowConnection():
-                self._show(effect)
-            case WakeWaiters():
-                if self.lot is not None:
-                    self.lot.unpark_all()
             case EndActor():
-                self._end_watches()
                 self.reference.stop()
 
     def hear(self, make: Callable[[float], News], client: Client | None = None) -> bool:
@@ -162,12 +154,16 @@ class Cell:
         """Close an environment whose last holder is gone."""
         self.close("nobody holds it any more", trio.current_time())
 
-    def _show(self, shown: ShowConnection) -> None:
-        if self.watch_source is not None:
-            generation = self.life.generation
-            self.watch_source.show(
-                Change(value=shown.state, reason=shown.reason, generation=generation, position=shown.position)
-            )
+    def _tell(self, before: Lifecycle, after: Lifecycle, now_s: float) -> None:
+        """Tell those who wait, those who watch and those who listen, in the same breath."""
+        if self.watch_source is not None and after.connection.position != before.connection.position:
+            self.watch_source.show(shown(after))
+        if self.watch_source is not None and after.is_closed:
+            self._end_watches()
+        # Nobody waits for less than another phase: an attempt that begins, or information, wakes nobody in vain.
+        if self.lot is not None and after.connection.phase is not before.connection.phase:
+            self.lot.unpark_all()
+        self.backstage.note_step(before, after, now_s)
 
     def _end_watches(self) -> None:
         if self.watch_source is not None and (why := refusal(self.life)) is not None:
@@ -177,14 +173,7 @@ class Cell:
         """The one source for all who watch the connection."""
         if self.watch_source is None:
             life = self.life
-            reason = life.connection.reason or "not connected yet"
-            first = Change(
-                value=life.connection.state,
-                reason=reason,
-                generation=life.generation,
-                position=life.connection.position,
-            )
-            self.watch_source = WatchSource(first)
+            self.watch_source = WatchSource(shown(life))
             if life.is_closed:
                 self._end_watches()
         return self.watch_source
@@ -259,3 +248,15 @@ class Cell:
         finally:
             # An error that a frame of its own traceback holds would keep the environment until the next collection.
             del outcome
+
+
+def shown(life: Lifecycle) -> Change[ConnectionState]:
+    """What those who watch the connection see of a life."""
+    connection = life.connection
+    unspoken = "the executor answers" if connection.state is ConnectionState.CONNECTED else "not connected yet"
+    return Change(
+        value=connection.state,
+        reason=connection.reason or unspoken,
+        generation=life.generation,
+        position=connection.position,
+    )

@@ -39,7 +39,7 @@ Unread = OutputChunk | OutputGap | Skipped
 """What a reader takes."""
 
 
-class Inbox:
+class Backlog:
     """One process's events on their way to its reader. Mutable, for it is on the path of every chunk."""
 
     __slots__ = (
