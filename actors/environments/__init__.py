@@ -48,19 +48,24 @@ from actors.environments._ids import REMOTE_ENVIRONMENT_ID as REMOTE_ENVIRONMENT
 from actors.environments._lifecycle import Kind as Kind
 from actors.environments._local_connector import LocalConnector as LocalConnector
 from actors.environments._manager import EnvironmentManager as EnvironmentManager
-from actors.environments._manager import FixedEndpoint as FixedEndpoint
 from actors.environments._manager import ManagerStatistics as ManagerStatistics
+from actors.environments._noise_connector import NoiseConnector as NoiseConnector
 from actors.environments._opening import open_manager as open_manager
 from actors.environments._options import RunOptions as RunOptions
 from actors.environments._options import StartOptions as StartOptions
 from actors.environments._provider import Answer as Answer
 from actors.environments._provider import ConnectBundle as ConnectBundle
 from actors.environments._provider import ConnectProvider as ConnectProvider
+from actors.environments._provider import FixedEndpoint as FixedEndpoint
 from actors.environments._provider import PlainEndpoint as PlainEndpoint
 from actors.environments._ready_info import MAX_SELECTED_CAPABILITY_ROOTS as MAX_SELECTED_CAPABILITY_ROOTS
 from actors.environments._ready_info import ReadyInfo as ReadyInfo
 from actors.environments._ready_info import SelectedCapabilityRoot as SelectedCapabilityRoot
 from actors.environments._registration import Registration as Registration
+from actors.environments._registry_provider import BundleRegistry as BundleRegistry
+from actors.environments._registry_provider import RegistryConnectProvider as RegistryConnectProvider
+from actors.environments._registry_provider import RegistryRefused as RegistryRefused
+from actors.environments._registry_provider import open_registry_provider as open_registry_provider
 from actors.environments._retry import AttemptRules as AttemptRules
 from actors.environments._retry import is_retryable_answer as is_retryable_answer
 from actors.environments._seams import Client as Client
@@ -84,6 +89,7 @@ __all__ = [  # noqa: RUF022  # Plain order, as tests/test_doors.py asks.
     "AlreadyReady",
     "Answer",
     "AttemptRules",
+    "BundleRegistry",
     "CONNECTION_TRANSITIONS",
     "Change",
     "Client",
@@ -127,6 +133,7 @@ __all__ = [  # noqa: RUF022  # Plain order, as tests/test_doors.py asks.
     "MAX_SELECTED_CAPABILITY_ROOTS",
     "ManagerClosed",
     "ManagerStatistics",
+    "NoiseConnector",
     "NoiseSettings",
     "NotInThisRun",
     "NotSupported",
@@ -144,6 +151,8 @@ __all__ = [  # noqa: RUF022  # Plain order, as tests/test_doors.py asks.
     "RegistrationInactive",
     "RegistrationUsed",
     "RegistryConfigurationError",
+    "RegistryConnectProvider",
+    "RegistryRefused",
     "RunOptions",
     "SelectedCapabilityRoot",
     "Snapshot",
@@ -158,6 +167,7 @@ __all__ = [  # noqa: RUF022  # Plain order, as tests/test_doors.py asks.
     "Why",
     "is_retryable_answer",
     "open_manager",
+    "open_registry_provider",
 ]
 
 for _name in __all__:

@@ -22,7 +22,7 @@ from actors.environments._connection import (
 )
 from actors.environments._errors import ConnectFailed, EnvironmentClosed, ProtocolError
 from actors.environments._outcomes import said_by
-from actors.environments._provider import Answer, ConnectBundle, ConnectProvider, PlainEndpoint
+from actors.environments._provider import Answer, ConnectBundle, ConnectProvider, FixedEndpoint, PlainEndpoint
 from actors.environments._retry import is_retryable
 from actors.environments._seams import Client, Connector, HarnessIdentity, LinkRequest
 from supervision import ChildStatus
@@ -57,7 +57,8 @@ class _Link:
         """Ask, connect, and stay until the link is gone."""
         body, rules = self._body, self._body.backstage.rules
         provider = body.provider
-        identity = None if provider is None else self._identity()
+        # An address that is fixed asks for no key, and a key pair costs more than all the rest of an environment.
+        identity = None if provider is None or isinstance(provider, FixedEndpoint) else self._identity()
         # This machine has no provider: nobody needs to be asked how to reach it.
         answer = None if provider is None else await self._ask(provider, identity)
         request = LinkRequest(
@@ -122,7 +123,8 @@ class _Link:
             try:
                 return await _ask_once(provider, identity, rules.provider_call_s)
             except ActorsError as error:
-                pause_s = rules.pause_s(body.tries, trio.current_time() - began_s, key)
+                at_least_s = getattr(error, "retry_after_s", None) or 0.0
+                pause_s = rules.pause_s(body.tries, trio.current_time() - began_s, key, at_least_s=at_least_s)
                 if pause_s is None or not is_retryable(error):
                     raise
             await trio.sleep(pause_s)

@@ -14,7 +14,7 @@ from actors.environments._event_stream import EnvironmentEvents
 from actors.environments._given import Given
 from actors.environments._ids import LOCAL_ENVIRONMENT_ID
 from actors.environments._lifecycle import Kind, Removed
-from actors.environments._provider import Answer, ConnectProvider, PlainEndpoint
+from actors.environments._provider import ConnectProvider, FixedEndpoint, PlainEndpoint
 from actors.environments._provisioning import check_report, publish, take_report, takes_reports
 from actors.environments._ready_info import ReadyInfo
 from actors.environments._registration import Registration
@@ -53,18 +53,6 @@ class ManagerStatistics:
     """Attempts to connect."""
     operations: int
     """Operations under way now."""
-
-
-@attrs.frozen
-class FixedEndpoint:
-    """The provider of an environment that always listens at the same URL."""
-
-    endpoint: PlainEndpoint
-    """Where."""
-
-    async def connect_bundle(self, _harness_public_key: object, /) -> Answer:
-        """Say where, every time."""
-        return self.endpoint
 
 
 @final

@@ -18,8 +18,10 @@ from actors.environments._lifecycle import Kind
 from actors.environments._link import hold_link
 from actors.environments._local_connector import LocalConnector
 from actors.environments._manager import EnvironmentManager
+from actors.environments._noise_connector import NoiseConnector
 from actors.environments._retry import AttemptRules
 from actors.environments._roster import Roster
+from actors.noise import Identity
 from supervision import ChildSpec, Supervisor
 
 CLOSE_S = 15.0
@@ -41,7 +43,8 @@ async def open_manager(
     Args:
         supervisor: Under whom everything runs.
         snapshot: The first environments; they begin connecting at once. None by default.
-        connectors: How links are opened; by default a `PlainEndpoint` over a WebSocket, this machine in this process.
+        connectors: How links are opened; by default a `PlainEndpoint` over a WebSocket, a `ConnectBundle` through its
+            rendezvous with keys made for each environment when it first connects, this machine in this process.
         rules: How long attempts may take and how often providers are asked.
         max_environments: How many ids may be taken at once.
         name: Under which the manager is found in the supervision tree; unique in its supervisor.
@@ -52,7 +55,9 @@ async def open_manager(
     Cancelled:
         All environments are closed and their tasks stopped, within a bounded time.
     """
-    connectors = connectors or Connectors(plain=HarnessConnector(), local=LocalConnector())
+    connectors = connectors or Connectors(
+        plain=HarnessConnector(), noise=NoiseConnector(), local=LocalConnector(), identity=Identity.generate
+    )
     snapshot = snapshot or Snapshot()
     check_snapshot(snapshot, can_be_local=connectors.local is not None)
     if max_environments < 1:

@@ -67,3 +67,15 @@ class ConnectProvider(Protocol):
             Exception: Anything; only an `actors.ActorsError` whose `retryable` is true leads to another try.
         """
         ...
+
+
+@attrs.frozen
+class FixedEndpoint:
+    """The provider of an environment that always listens at the same URL."""
+
+    endpoint: PlainEndpoint
+    """Where."""
+
+    async def connect_bundle(self, _harness_public_key: object, /) -> Answer:
+        """Say where, every time."""
+        return self.endpoint
