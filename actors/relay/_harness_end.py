@@ -102,16 +102,19 @@ async def open_harness_stream(
     end = _HarnessEnd(bundle, identity, bounds, stream_id or str(uuid.uuid4()))
     async with dialer.dial(bundle.websocket_url) as connection, open_background() as nursery:
         stream = await end.shake_hands(connection)
-        nursery.start_soon(end.write, connection)
-        nursery.start_soon(end.read, connection)
-        nursery.start_soon(end.watch_gap)
+        # Somebody has to write the goodbye, also when all around is cancelled.
+        loops = trio.CancelScope(shield=True)
+        nursery.start_soon(end.run_loops, connection, loops)
         try:
             yield stream
             with trio.move_on_after(bounds.close_s / 2):
                 await end.flush()
         finally:
             stream.close()
-            await end.say_goodbye()
+            try:
+                await end.say_goodbye()
+            finally:
+                loops.cancel()
 
 
 class _HarnessEnd:
@@ -192,14 +195,22 @@ class _HarnessEnd:
             case _:
                 return None
 
-    async def write(self, connection: PhysicalConnection) -> None:
+    async def run_loops(self, connection: PhysicalConnection, scope: trio.CancelScope) -> None:
+        """Run everything that the stream needs until the scope is cancelled."""
+        with scope:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._write, connection)
+                nursery.start_soon(self._read, connection)
+                nursery.start_soon(self._watch_gap)
+
+    async def _write(self, connection: PhysicalConnection) -> None:
         """Write the stream's records until the connection is lost."""
         try:
             await self._outgoing.run(connection)
         except ConnectionLost as lost:
             self._end(lost)
 
-    async def read(self, connection: PhysicalConnection) -> None:
+    async def _read(self, connection: PhysicalConnection) -> None:
         """Take the stream's frames until it ends. What follows its end is nobody's."""
         try:
             while True:
@@ -238,7 +249,7 @@ class _HarnessEnd:
         if scope.cancelled_caught:
             raise StreamFailed(f"the stream's messages were not received for {self._limits.silence_s:g} s")
 
-    async def watch_gap(self) -> None:
+    async def _watch_gap(self) -> None:
         """End the stream when a record does not come."""
         stream = self._open_stream()
         while stream.error is None:

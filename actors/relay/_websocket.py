@@ -77,6 +77,7 @@ class _Reader:
 
     def __init__(self, nursery: trio.Nursery, opening: trio.CancelScope) -> None:
         self._nursery, self._opening = nursery, opening
+        self.reading = trio.CancelScope()
         self.rejected: trio_websocket.ConnectionRejected | None = None
 
     def start_soon(self, read: Callable[[], Awaitable[None]]) -> None:
@@ -84,7 +85,8 @@ class _Reader:
 
     async def _run(self, read: Callable[[], Awaitable[None]]) -> None:
         try:
-            await read()
+            with self.reading:
+                await read()
         except trio_websocket.ConnectionRejected as rejected:
             self.rejected = rejected
         except LocalProtocolError:
@@ -98,10 +100,19 @@ class WebSocketConnection:
     """One WebSocket as a physical connection. Given by `WebSocketDialer`."""
 
     def __init__(
-        self, socket: trio_websocket.WebSocketConnection, stream: _ListeningStream, limits: RelayLimits
+        self,
+        socket: trio_websocket.WebSocketConnection,
+        stream: _ListeningStream,
+        reading: trio.CancelScope,
+        limits: RelayLimits,
     ) -> None:
         self._socket = socket
         self._stream = stream
+        # The peer's goodbye has to be read, also when all around is cancelled: `close` ends the reading.
+        self._reading = reading
+        reading.shield = True
+        # Half a frame is out: a goodbye would land in its middle.
+        self._torn = False
         self._limits = limits
         self._liveness = Liveness.begin(limits.ping_interval_s, limits.silence_s, trio.current_time())
         self._lost: tuple[DisconnectReason, str] | None = None
@@ -110,7 +121,9 @@ class WebSocketConnection:
         """Write one frame; a write that takes longer than the silence limit ends the connection."""
         with trio.move_on_after(self._limits.silence_s) as scope:
             try:
+                self._torn = True
                 await self._socket.send_message(frame)
+                self._torn = False
             except trio_websocket.ConnectionClosed as closed:
                 raise self._loss(closed, DisconnectReason.WRITE_ERROR) from None
         if scope.cancelled_caught:
@@ -155,9 +168,13 @@ class WebSocketConnection:
         """Close politely within the close limit, else cut. Never waits for a peer that waits for us (case P22)."""
         if self._lost is None:
             self._lost = (DisconnectReason.LOCAL_SHUTDOWN, "")
-        with trio.move_on_after(self._limits.close_s / 2, shield=True):
-            await self._socket.aclose()
-        await trio.aclose_forcefully(self._stream)
+        try:
+            with trio.move_on_after(self._limits.close_s / 2, shield=True):
+                if not self._torn:
+                    await self._socket.aclose()
+            await trio.aclose_forcefully(self._stream)
+        finally:
+            self._reading.cancel()
 
     async def _cut(self, reason: DisconnectReason, detail: str) -> None:
         if self._lost is None:
@@ -254,7 +271,7 @@ class WebSocketDialer:
                 max_message_size=self.limits.max_frame_bytes,
                 receive_buffer_size=_RECEIVE_BUFFER_BYTES,
             )
-            return WebSocketConnection(socket, stream, self.limits)
+            return WebSocketConnection(socket, stream, reader.reading, self.limits)
         if reader.rejected is not None:
             raise DialRefused(target, reader.rejected.status_code, _retry_after_of(reader.rejected.headers or ()))
         raise DialFailed(target, "the other side hung up during the WebSocket handshake")

@@ -39,8 +39,6 @@ from actors.noise.testing import SeededKeys
 from tests.actors.noise.classical import HASHES
 from tests.actors.noise.support import AUTHORIZATION, EXECUTOR, HARNESS, PROLOGUE, agree, ends, flip
 
-pytestmark = pytest.mark.fuzz
-
 records = st.binary(max_size=200)
 
 

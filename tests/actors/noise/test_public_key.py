@@ -125,7 +125,6 @@ def test_a_caller_cannot_change_a_key_after_pinning_it() -> None:
     assert key == EXECUTOR.public_key
 
 
-@pytest.mark.fuzz
 @given(
     st.none()
     | st.integers()
@@ -137,7 +136,6 @@ def test_whatever_json_comes_only_our_error_comes_out(value: Any) -> None:
         PublicKey.from_json(json.dumps(value))
 
 
-@pytest.mark.fuzz
 @given(st.sampled_from(sorted(FIELDS)), st.text(max_size=60))
 def test_whatever_a_member_says_only_our_error_comes_out(member: str, text: str) -> None:
     """Mutant killed: the check for undecodable text dropped in `_decode`."""

@@ -204,7 +204,6 @@ CALLS: list[Callable[[int], object]] = [
 ]
 
 
-@pytest.mark.fuzz
 @given(st.sampled_from(CALLS), st.integers(0, 40_000))
 def test_21_no_error_and_no_traceback_with_locals_shows_a_secret(call: Callable[[int], object], n: int) -> None:
     """Mutant killed: errors raised in the handlers of `_ends`, with the key agreement as their context."""

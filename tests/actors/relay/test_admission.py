@@ -1,6 +1,5 @@
 """The handshake decisions of an executor, in the protocol's order."""
 
-import pytest
 from hypothesis import event, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -233,7 +232,6 @@ class Admitting(RuleBasedStateMachine):
         assert self.admission.failures_counted == self.counted
 
 
-@pytest.mark.fuzz
 class TestAdmitting(Admitting.TestCase):
     """Mutants: `validated` ignores the number; `data` forgets to drop the pending one; `ended` ignores the number."""
 

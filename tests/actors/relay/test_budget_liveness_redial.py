@@ -27,7 +27,6 @@ def test_eight_failures_at_once_spend_the_budget_until_one_is_forgiven() -> None
     assert not budget.is_spent(6.25)
 
 
-@pytest.mark.fuzz
 @given(st.lists(st.floats(0, 3), max_size=60), st.integers(1, 9), st.floats(0.1, 5))
 def test_the_budget_agrees_with_a_plain_bucket(gaps: list[float], burst: int, refill_s: float) -> None:
     """Mutant: `spend` forgets to move `since_s`, so that the same time forgives twice."""
@@ -59,7 +58,6 @@ def test_missed_ticks_are_skipped() -> None:
     assert liveness.deadline_s == 120.0
 
 
-@pytest.mark.fuzz
 @given(st.lists(st.tuples(st.floats(0, 40), st.booleans()), max_size=60))
 def test_p13_a_peer_that_says_anything_within_the_limit_is_never_cut(steps: list[tuple[float, bool]]) -> None:
     """Mutant: `deadline_s` counts from the ping alone, so that only a pong is life."""
@@ -104,7 +102,6 @@ def test_try_again_after_n_is_obeyed_and_spread() -> None:
     assert redial.delay_s(0.0, retry_after_s=1e9) == 300, "nobody is sent away for ever"
 
 
-@pytest.mark.fuzz
 @given(st.integers(0, 100), st.floats(0, 1), st.floats(0.1, 5), st.floats(5, 100))
 def test_p12_the_spread_is_at_least_half_the_delay_also_at_the_cap(
     failures: int, spread: float, first_s: float, cap_s: float

@@ -37,14 +37,12 @@ BODIES = st.one_of(
 FRAMES = st.builds(Frame, WORDS, BODIES, UINT32)
 
 
-@pytest.mark.fuzz
 @given(FRAMES)
 def test_every_valid_frame_comes_back_as_it_was(frame: Frame) -> None:
     """Mutant: `encode` writes an `Ack` with `ack=0`."""
     assert decode(encode(frame)) == frame
 
 
-@pytest.mark.fuzz
 @given(st.binary(max_size=200))
 def test_any_bytes_are_a_valid_frame_or_a_typed_refusal(data: bytes) -> None:
     """Mutant: `parse` lets protobuf's own `DecodeError` through."""
@@ -58,7 +56,6 @@ def test_any_bytes_are_a_valid_frame_or_a_typed_refusal(data: bytes) -> None:
         assert frame.stream_id.strip()
 
 
-@pytest.mark.fuzz
 @given(FRAMES)
 def test_one_flipped_bit_anywhere_never_yields_a_frame_that_breaks_its_rules(frame: Frame) -> None:
     """Mutant: `_data_of` accepts a segment count other than 1."""

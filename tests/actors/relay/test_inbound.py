@@ -51,7 +51,6 @@ def in_window(order: list[int], count: int) -> list[int]:
     return out
 
 
-@pytest.mark.fuzz
 @given(shuffled())
 def test_any_cuts_and_any_order_within_the_window_give_the_messages_as_they_were(
     case: tuple[list[bytes], list[int]],
@@ -66,7 +65,6 @@ def test_any_cuts_and_any_order_within_the_window_give_the_messages_as_they_were
     assert inbound.window.received == len(records)
 
 
-@pytest.mark.fuzz
 @given(MESSAGES, st.data())
 def test_a_lost_record_ends_the_stream_by_its_gap_and_nothing_behind_it_is_given(
     messages: list[bytes], data: st.DataObject
@@ -87,7 +85,6 @@ def test_a_lost_record_ends_the_stream_by_its_gap_and_nothing_behind_it_is_given
         assert inbound.gap_deadline_s is None
 
 
-@pytest.mark.fuzz
 @given(MESSAGES, st.data())
 def test_one_flipped_bit_anywhere_ends_the_stream_before_anything_false_is_given(
     messages: list[bytes], data: st.DataObject
@@ -107,7 +104,6 @@ def test_one_flipped_bit_anywhere_ends_the_stream_before_anything_false_is_given
     assert out == messages[: len(out)]
 
 
-@pytest.mark.fuzz
 @given(MESSAGES, st.data())
 def test_a_replayed_record_changes_nothing(messages: list[bytes], data: st.DataObject) -> None:
     """Mutant: `OrderedCiphertext.push` takes any number that is not held, old ones too."""

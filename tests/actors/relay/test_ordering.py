@@ -118,7 +118,6 @@ def deliveries(draw: st.DrawFn) -> list[int]:
     return order
 
 
-@pytest.mark.fuzz
 @given(deliveries())
 def test_any_order_within_the_window_comes_out_in_order_once(order: list[int]) -> None:
     """Mutant: `push` overwrites a record that is held already (seen with a different second copy)."""
@@ -136,7 +135,6 @@ def test_any_order_within_the_window_comes_out_in_order_once(order: list[int]) -
     assert ordered.gap_deadline_s is None
 
 
-@pytest.mark.fuzz
 @given(st.lists(st.tuples(st.integers(0, 140), st.integers(1, 200_000)), max_size=60))
 def test_what_is_held_never_passes_its_bounds_and_a_refusal_changes_nothing(pushes: list[tuple[int, int]]) -> None:
     """Mutant: `_hold` adds to `held_bytes` before it checks the budget."""

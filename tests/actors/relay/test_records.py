@@ -106,7 +106,6 @@ def test_only_the_first_record_of_a_long_request_has_its_trace_context() -> None
     assert traces == [TraceContext("00-aa"), None, None]
 
 
-@pytest.mark.fuzz
 @given(MESSAGES, st.integers(1, 40), st.integers(1, 4))
 def test_what_is_packed_comes_out_as_it_was_and_no_record_is_too_large(
     messages: list[bytes], record_bytes: int, at_once: int
@@ -121,7 +120,6 @@ def test_what_is_packed_comes_out_as_it_was_and_no_record_is_too_large(
     assert assembler.held_bytes == 0
 
 
-@pytest.mark.fuzz
 @given(MESSAGES, st.lists(st.integers(1, 13), min_size=1, max_size=400))
 def test_any_chunking_gives_the_same_messages(messages: list[bytes], cuts: list[int]) -> None:
     """Mutant: `_read_length` drops the part of a length that came before."""
@@ -136,7 +134,6 @@ def test_any_chunking_gives_the_same_messages(messages: list[bytes], cuts: list[
     assert out == messages
 
 
-@pytest.mark.fuzz
 @given(st.lists(st.lists(st.sampled_from(PIECES), max_size=3).map(b"".join), max_size=30))
 def test_any_bytes_are_messages_or_a_framing_error_as_a_plain_reading_finds(records: list[bytes]) -> None:
     """Mutant: a declared length of 0 is accepted."""

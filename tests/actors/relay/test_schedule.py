@@ -189,7 +189,6 @@ class Scheduling(RuleBasedStateMachine):
             assert not any(each.is_ready for each in self.lanes.values())
 
 
-@pytest.mark.fuzz
 class TestScheduling(Scheduling.TestCase):
     """Mutants: `next` puts a lane back in front; `put_reset` forgets `close_lane`; `wake` forgets `_in_turn`."""
 

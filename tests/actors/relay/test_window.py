@@ -65,7 +65,6 @@ def test_what_flew_before_the_first_ack_is_not_waited_for() -> None:
     assert window.flying_bytes == 10
 
 
-@pytest.mark.fuzz
 @given(st.lists(st.one_of(st.integers(1, 400), st.floats(0, 1)), max_size=80))
 def test_the_window_agrees_with_counting_by_hand(steps: list[float]) -> None:
     """Mutant: `acknowledge` takes the sizes from the wrong end."""
@@ -86,7 +85,6 @@ def test_the_window_agrees_with_counting_by_hand(steps: list[float]) -> None:
         assert window.is_open == (sum(sizes[acked:]) < 1000)
 
 
-@pytest.mark.fuzz
 @given(st.lists(st.integers(1, 700), min_size=1, max_size=300))
 def test_a_receiver_that_acks_when_it_is_due_never_stops_a_sender_for_good(sizes: list[int]) -> None:
     """Mutant: `is_due` waits for twice the window."""

@@ -77,7 +77,6 @@ VALUES = st.recursive(
 )
 
 
-@pytest.mark.fuzz
 @given(st.binary(max_size=50) | VALUES.map(lambda value: json.dumps(value).encode()))
 def test_any_answer_is_read_or_refused_by_type(data: bytes) -> None:
     """Mutant: `_members_of` does not ask whether the answer is an object."""

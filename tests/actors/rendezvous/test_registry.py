@@ -309,7 +309,6 @@ class Registering(RuleBasedStateMachine):
         assert sum(self.registry._outstanding.values()) == self.registry.authorizations
 
 
-@pytest.mark.fuzz
 class TestRegistering(Registering.TestCase):
     """Mutants: `validate` forgets `_use_up`; `harness_dials` gets the ticket without popping; `_forget` keeps them."""
 

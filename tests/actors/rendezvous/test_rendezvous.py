@@ -370,7 +370,7 @@ async def test_bulk_between_the_real_ends_is_stopped_by_its_reader_and_never_res
 
 
 async def test_limits_have_a_policy_and_a_counter() -> None:
-    limits = RendezvousLimits(max_streams_per_executor=1, max_streams_per_token=2, close_s=0.1, requests_per_s=50)
+    limits = RendezvousLimits(max_streams_per_executor=1, max_streams_per_token=2, close_s=0.1, requests_per_s=5)
     async with world(limits) as w, AsyncExitStack() as stack:
         await w.raw_executor(stack)
         await w.raw_harness(stack, "s")

@@ -35,7 +35,6 @@ def test_no_token_is_in_a_repr() -> None:
     assert "token-number" not in repr(ONE) + repr(TokenBook([ONE])) + str(vars(TokenBook([ONE])))
 
 
-@pytest.mark.fuzz
 @given(st.lists(st.floats(0, 5), max_size=100), st.floats(0.1, 50), st.integers(1, 20))
 def test_never_more_is_taken_than_burst_and_rate_allow(gaps: list[float], per_s: float, burst: int) -> None:
     """Mutant: `_fill` does not stop at the burst."""
@@ -66,7 +65,6 @@ PUTS = st.tuples(LANES, st.binary(min_size=1, max_size=9))
 STEPS = st.one_of(PUTS, PUTS, st.none(), PUTS, PUTS, st.none(), st.none(), st.sampled_from("abc"))
 
 
-@pytest.mark.fuzz
 @given(st.lists(STEPS, min_size=30, max_size=80))
 def test_lanes_keep_order_take_turns_and_lose_nothing(steps: list[object]) -> None:
     """Mutants: `next` puts a lane back in front; `drop` leaves the lane's turn behind."""

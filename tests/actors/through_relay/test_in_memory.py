@@ -143,6 +143,28 @@ async def test_a_channel_says_that_its_stream_is_gone(autojump_clock) -> None:
         assert not refused.value.written
 
 
+async def test_leaving_is_quick_also_when_all_around_is_cancelled(autojump_clock) -> None:
+    """The goodbye is written and answered by tasks that such a cancel would take away if they were not shielded."""
+    async with open_world() as world:
+        with trio.CancelScope() as scope:
+            async with world.dial():
+                began_s = trio.current_time()
+                scope.cancel()
+        took_s = trio.current_time() - began_s
+        await trio.testing.wait_all_tasks_blocked()
+
+        assert took_s < 0.01
+        assert world.rendezvous.statistics().streams == 0
+        assert world.remote.executor.statistics().connections == 0
+
+
+async def test_stopping_an_executor_is_quick(autojump_clock) -> None:
+    async with open_world():
+        began_s = trio.current_time()
+
+    assert trio.current_time() - began_s < 0.01
+
+
 async def test_what_is_no_json_costs_the_stream_and_not_the_connection(autojump_clock) -> None:
     async with open_world() as world, world.open_client() as client:
         async with world.dial() as channel:
