@@ -4,8 +4,7 @@ The loops between are in `actors/_loop.py` and `actors/_machine_actor.py`. These
 the actor is at work: a coroutine that stays on the stack of an idle actor weighs 300 bytes (`benchmarks/memory.py`).
 """
 
-from collections.abc import Callable
-from typing import TypeVar
+from typing import Any
 
 from trio import Cancelled
 
@@ -15,18 +14,16 @@ from supervision import ChildStatus
 
 __all__ = ["begin", "crash", "finish"]
 
-P = TypeVar("P", bound=Performer)
 
-
-async def begin(seat: Seat, make: Callable[..., P], args: tuple[object, ...], task_status: ChildStatus[None]) -> P:
+async def begin(seat: Seat, task_status: ChildStatus[None]) -> Any:
     """Make a performer, let it make ready on the seat, and say that it is up; what fails leaves the seat."""
     try:
         seat.begin(task_status.child, task_status.generation)
-        performer = make(*args)
+        performer: Performer = seat.make(*seat.args)
         take_seat(performer, seat)
         await performer.started()
         # Only from here on is a polite stop a message; before, it is a cancellation, since nobody reads messages yet.
-        task_status.on_stop(seat.stop_generation)
+        task_status.on_stop(seat)
         seat.up = True
         task_status.started()
     except BaseException as failure:

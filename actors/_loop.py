@@ -4,12 +4,11 @@ A message is handled in the same breath as the one before it, until a batch is f
 then others get a turn. Without that, an actor that feeds itself would starve the whole run (`benchmarks/fairness.py`).
 """
 
-from collections.abc import Callable
 from time import perf_counter
 from typing import Any, Final
 
 from outcome import Value
-from trio.lowlevel import checkpoint, current_task, reschedule
+from trio.lowlevel import checkpoint, reschedule
 
 from actors._actor import Actor
 from actors._ask import Ask, Part
@@ -29,12 +28,11 @@ SLICE_S: Final = 0.000_5
 
 
 async def run_actor(  # noqa: C901, PLR0915 - a message costs less than a call, and a coroutine 300 bytes an actor
-    seat: Seat, make: Callable[..., Actor[Any]], args: tuple[object, ...], *, task_status: ChildStatus[None]
+    seat: Seat, *, task_status: ChildStatus[None]
 ) -> None:
     """Run one generation of an actor: start it, and let it handle its mail until it ends; control before user mail."""
-    actor = await begin(seat, make, args, task_status)
+    actor: Actor[Any] = await begin(seat, task_status)
     del task_status
-    task = current_task()
     error: BaseException | None = None
     item: Any
     try:
@@ -63,7 +61,7 @@ async def run_actor(  # noqa: C901, PLR0915 - a message costs less than a call, 
                     kind = type(item)  # pyright: ignore[reportUnknownVariableType]  # Anything may be told.
                     if kind is Ask or kind is Part:
                         if item.task is None:
-                            seat.withdrawn += 1
+                            seat.counting().withdrawn += 1
                             continue
                         item.taken = True
                         try:
@@ -75,7 +73,7 @@ async def run_actor(  # noqa: C901, PLR0915 - a message costs less than a call, 
                         else:
                             asker = item.task
                             if asker is None:
-                                seat.late += 1
+                                seat.counting().late += 1
                             elif kind is Ask:
                                 item.task = None
                                 reschedule(asker, Value(value))
@@ -85,7 +83,7 @@ async def run_actor(  # noqa: C901, PLR0915 - a message costs less than a call, 
                         try:
                             await handle(item)
                         except Refusal:
-                            seat.unheard += 1
+                            seat.counting().unheard += 1
                     seat.handled += 1
                 else:
                     if perf_counter() < ends:
@@ -97,8 +95,8 @@ async def run_actor(  # noqa: C901, PLR0915 - a message costs less than a call, 
             if seat.inbox or seat.alert:
                 await checkpoint()
             else:
-                seat.waiter = task
-                await park(task)
+                seat.sleeps()
+                await park()
     except BaseException as failure:
         error = await crash(seat, actor, failure)
         if error is not failure:
@@ -121,5 +119,5 @@ async def attend(seat: Seat, actor: Actor[Any]) -> None:
         try:
             await actor.handle(entry.message)
         except Refusal:
-            seat.unheard += 1
+            seat.counting().unheard += 1
         seat.handled += 1

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import Any, Generic, TypeVar
 
-from trio.lowlevel import checkpoint, current_task
+from trio.lowlevel import checkpoint
 
 from actors._actor import Performer, seat_of
 from actors._errors import InvalidEffect
@@ -97,16 +97,11 @@ class StateMachineActor(Performer, Generic[E, F]):
 
 
 async def run_machine_actor(  # noqa: C901, PLR0915 - kept like the loop of other actors
-    seat: MachineSeat,
-    make: Callable[..., StateMachineActor[Any, Any]],
-    args: tuple[object, ...],
-    *,
-    task_status: ChildStatus[None],
+    seat: MachineSeat, *, task_status: ChildStatus[None]
 ) -> None:
     """Run one generation of a state-machine actor: carry out effects until it ends; control entries before effects."""
-    actor = await begin(seat, make, args, task_status)
+    actor: StateMachineActor[Any, Any] = await begin(seat, task_status)
     del task_status
-    task = current_task()
     error: BaseException | None = None
     try:
         while True:
@@ -133,8 +128,8 @@ async def run_machine_actor(  # noqa: C901, PLR0915 - kept like the loop of othe
             if seat.inbox or seat.alert:
                 await checkpoint()
             else:
-                seat.waiter = task
-                await park(task)
+                seat.sleeps()
+                await park()
     except BaseException as failure:
         error = await crash(seat, actor, failure)
         if error is not failure:

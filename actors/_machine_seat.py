@@ -5,6 +5,7 @@ all.
 """
 
 from collections import deque
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import trio
@@ -13,7 +14,7 @@ from actors._errors import MailboxFull
 from actors._machine import CancelTimer, ChangeTimer, EventSeen, Step, Timer, TimerOrder, Until, step
 from actors._mailbox import Mailbox
 from actors._queue import EMPTY
-from actors._seat import Seat
+from actors._seat import Seat, not_made
 from supervision import Restart
 
 __all__ = ["Crash", "MachineSeat"]
@@ -51,8 +52,16 @@ class MachineSeat(Seat):
 
     __slots__ = ("machine", "postponed", "special", "timers")
 
-    def __init__(self, name: str, mailbox: Mailbox, restart: Restart, machine: Any) -> None:
-        super().__init__(name, mailbox, restart)
+    def __init__(
+        self,
+        name: str,
+        mailbox: Mailbox,
+        restart: Restart,
+        machine: Any,
+        make: Callable[..., Any] = not_made,
+        args: Sequence[Any] = (),
+    ) -> None:
+        super().__init__(name, mailbox, restart, make, args)
         self.machine = machine
         self.postponed: list[Any] = []
         self.timers: dict[str, Running] = {}
@@ -81,7 +90,7 @@ class MachineSeat(Seat):
     def commit(self, done: Step, event: Any) -> None:
         """Make a step true: machine, effects, timers, and what was postponed until now."""
         if len(self.inbox) + len(done.effects) > self.capacity or len(self.postponed) >= self.capacity:
-            self.refused += 1
+            self.counting().refused += 1
             raise self.no_room(event)
         self.machine = done.machine
         if done.effects:
@@ -156,6 +165,7 @@ class MachineSeat(Seat):
         """Be gone: timers end, postponed events and left-over effects are counted as dropped."""
         for name in [*self.timers]:
             self.end_timer(name)
-        self.dropped += len(self.postponed)
-        self.postponed = []
+        if self.postponed:
+            self.counting().dropped += len(self.postponed)
+            self.postponed = []
         super().end(error)

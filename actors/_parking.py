@@ -37,15 +37,13 @@ _MESSAGE: Final = _message()
 
 
 @types.coroutine
-def park(task: Task) -> Generator[object, Outcome[Any], None]:
-    """Park the current task until `wake_parked`.
+def park() -> Generator[object, Outcome[Any], None]:
+    """Park the current task, whose `custom_sleep_data` was just made `PARKED`, until `wake_parked`.
 
     Cancelled:
         Nobody needs to be told: `wake_parked` lets a task alone that is not parked any more.
     """
-    task.custom_sleep_data = PARKED
-    given = yield _MESSAGE
-    given.unwrap()
+    (yield _MESSAGE).unwrap()
 
 
 def wake_parked(task: Task) -> None:

@@ -14,7 +14,7 @@ from typing import Final, Protocol
 
 from actors._mailbox import WhenFull
 
-__all__ = ["EMPTY", "Fate", "InLine", "Queue"]
+__all__ = ["EMPTY", "NOTHING", "Fate", "InLine", "Queue", "Tally"]
 
 # Stands in for the inbox of an actor nobody has written to yet: an empty deque weighs 760 bytes
 # (`benchmarks/memory.py`). Nothing is ever put in, since `room` is 0 as long as it is there.
@@ -39,12 +39,24 @@ class Fate(enum.Enum):
     DROPPED = "dropped"
 
 
+class Tally:
+    """Counts of what seldom happens; most actors never have one of their own."""
+
+    __slots__ = ("control_peak", "dropped", "late", "refused", "unheard", "withdrawn")
+
+    def __init__(self) -> None:
+        self.control_peak = self.dropped = self.late = self.refused = self.unheard = self.withdrawn = 0
+
+
+# Shared by all who have nothing to count. Never written to.
+NOTHING: Final = Tally()
+
+
 class Queue:
     """Hold waiting mail in two lanes, bounded by `capacity` and `when_full`, and count."""
 
     __slots__ = (
-        "alert", "capacity", "closed", "control", "control_peak", "dropped", "inbox", "line", "peak", "refused",
-        "room", "stop_now", "when_full",
+        "alert", "capacity", "closed", "control", "inbox", "line", "peak", "room", "stop_now", "tally", "when_full",
     )  # fmt: skip
 
     def __init__(self, capacity: int, when_full: WhenFull) -> None:
@@ -60,9 +72,14 @@ class Queue:
         # True while the loop must look at more than the inbox: control entries, a stop, someone in line.
         self.alert = False
         self.peak: int = 0
-        self.control_peak: int = 0
-        self.dropped: int = 0
-        self.refused: int = 0
+        # To be read; whoever counts calls `counting`.
+        self.tally: Tally = NOTHING
+
+    def counting(self) -> Tally:
+        """Give a tally of its own, to be written to."""
+        if self.tally is NOTHING:
+            self.tally = Tally()
+        return self.tally
 
     def put(self, entry: object) -> tuple[Fate, object]:
         """Put a user message in the inbox, or say what the policy did. The second value is a displaced entry."""
@@ -77,12 +94,12 @@ class Queue:
             case WhenFull.WAIT | WhenFull.FAIL:
                 return Fate.FULL, None
             case WhenFull.DROP_NEWEST:
-                self.dropped += 1
+                self.counting().dropped += 1
                 return Fate.DROPPED, None
             case WhenFull.DROP_OLDEST:
                 self.note_depth()
                 displaced = self.inbox.popleft()
-                self.dropped += 1
+                self.counting().dropped += 1
                 self.inbox.append(entry)
                 return Fate.DISPLACED, displaced
 
@@ -91,7 +108,8 @@ class Queue:
         if self.control is None:
             self.control = deque()
         self.control.append(entry)
-        self.control_peak = max(self.control_peak, len(self.control))
+        tally = self.counting()
+        tally.control_peak = max(tally.control_peak, len(self.control))
         self.alert = True
 
     def post_stop(self) -> None:

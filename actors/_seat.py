@@ -10,8 +10,8 @@ Rules that hold this together:
 """
 
 import traceback
-from collections.abc import Callable
-from typing import Protocol, cast
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NoReturn, Protocol, cast
 
 import trio
 from trio.lowlevel import Task, current_task
@@ -20,7 +20,7 @@ from actors._ask import Ask, Part, Sender
 from actors._errors import ActorGone, LeftBehind, MailboxDeadlock, MailboxFull, WaitsForItself
 from actors._mailbox import Mailbox, OnRestart, WhenFull
 from actors._messages import Down, Ending
-from actors._parking import wake_parked
+from actors._parking import PARKED, wake_parked
 from actors._queue import EMPTY, Fate, Queue
 from actors._statistics import Statistics
 from actors._sweeper import Sweeper, sweeper_of_this_run
@@ -40,18 +40,35 @@ class Stoppable(Protocol):
         ...
 
 
+def not_made() -> NoReturn:
+    """Stand where nothing is made any more."""
+    raise AssertionError("a seat without a maker makes nothing")
+
+
+NO_END: Final = (Ending.STOPPED, None)
+
+
 class Seat(Queue):
     """Hold all that outlives a generation of one actor."""
 
     __slots__ = (
-        "cause", "child", "ending", "generation", "gone", "handled", "late", "name", "on_restart", "restart",
-        "stop_asked", "sweeper", "task", "unheard", "up", "waiter", "watchers", "watching",
-        "withdrawn",
+        "args", "child", "end_seen", "generation", "gone", "handled", "make", "name", "on_restart", "restart",
+        "stop_asked", "sweeper", "task", "up", "waiter", "watchers", "watching",
     )  # fmt: skip
 
-    def __init__(self, name: str, mailbox: Mailbox, restart: Restart) -> None:
+    def __init__(
+        self,
+        name: str,
+        mailbox: Mailbox,
+        restart: Restart,
+        make: Callable[..., Any] = not_made,
+        args: Sequence[Any] = (),
+    ) -> None:
         super().__init__(mailbox.capacity, mailbox.when_full)
         self.name = name
+        # What every generation is made with, and of.
+        self.make = make
+        self.args = args
         self.on_restart = mailbox.on_restart
         self.restart = restart
         self.child: Stoppable | None = None
@@ -62,12 +79,12 @@ class Seat(Queue):
         self.generation = 0
         # Up: started, and not yet left. Stop asked: for good, by a holder of a reference. Gone: no more generations.
         self.up = self.stop_asked = self.gone = False
-        self.ending = Ending.STOPPED
-        self.cause: BaseException | None = None
+        # How the latest generation ended, and the cause, which is kept only once the actor is gone.
+        self.end_seen: tuple[Ending, BaseException | None] = NO_END
         # Whom to tell of the end, and whose end this actor wants to hear of.
         self.watchers: dict[Callable[[Down], None], None] | None = None
         self.watching: dict[Seat, Callable[[Down], None]] | None = None
-        self.handled = self.late = self.withdrawn = self.unheard = 0
+        self.handled = 0
 
     @property
     def label(self) -> str:
@@ -75,6 +92,12 @@ class Seat(Queue):
         return f"actor {self.name!r}"
 
     # --- waking -------------------------------------------------------------------------------------------------
+
+    def sleeps(self) -> None:
+        """Take note that the actor parks in this same step."""
+        self.waiter = self.task
+        if self.waiter is not None:
+            self.waiter.custom_sleep_data = PARKED
 
     def wake(self) -> None:
         """Wake the actor if it is parked on an empty mailbox."""
@@ -90,7 +113,7 @@ class Seat(Queue):
         self.check_open(message)
         fate, displaced = self.put(message)
         if fate is Fate.FULL:
-            self.refused += 1
+            self.counting().refused += 1
             raise self.full(message)
         if fate is Fate.DISPLACED:
             self.give_back(displaced)
@@ -106,7 +129,7 @@ class Seat(Queue):
             self.check_no_ring(ask.message)
             self.stand_in_line(ask)
         elif fate in {Fate.FULL, Fate.DROPPED}:
-            self.refused += 1
+            self.counting().refused += 1
             raise self.full(ask.message)
         if fate is Fate.DISPLACED:
             self.give_back(displaced)
@@ -120,7 +143,7 @@ class Seat(Queue):
         """Raise when no handler will ever see a message sent now."""
         if self.closed:
             what = "is gone" if self.gone else "is stopping"
-            raise LeftBehind(message, self.label, self.generation, what) from self.cause
+            raise LeftBehind(message, self.label, self.generation, what) from self.end_seen[1]
 
     def full(self, message: object) -> MailboxFull:
         """Say that there is no room."""
@@ -178,7 +201,7 @@ class Seat(Queue):
             answer = ActorGone(ask.message, self.label, self.generation, "ended while it worked on the question")
             answer.__cause__ = without_cancellation(error)
         if not ask.fail(answer):
-            self.late += 1
+            self.counting().late += 1
 
     def ask_to_stop(self) -> None:
         """Stop for good: no more mail, what waits comes back, and the current message is the last."""
@@ -203,6 +226,10 @@ class Seat(Queue):
         self.post_stop()
         self.wake()
 
+    def __call__(self) -> None:
+        """Be the polite stop request of the supervisor: a bound method would weigh 64 bytes for each idle actor."""
+        self.stop_generation()
+
     def begin(self, child: Stoppable, generation: int) -> None:
         """Take the seat for one generation."""
         if self.gone:
@@ -221,7 +248,8 @@ class Seat(Queue):
         self.task = self.waiter = None
         self.up = False
         self.stop_now = self.stop_asked
-        self.ending = ending = ending_of(error)
+        ending = ending_of(error)
+        self.end_seen = (ending, None)
         if self.stop_asked or self.restart is Restart.TEMPORARY or (
             self.restart is Restart.TRANSIENT and ending is Ending.STOPPED and not was_stopped
         ):  # fmt: skip
@@ -235,21 +263,21 @@ class Seat(Queue):
         if self.gone:
             return
         self.gone = True
-        if error is not None:
-            self.ending = ending_of(error)
-        self.cause = without_cancellation(error)
-        forget_locals(self.cause)
+        cause = without_cancellation(error)
+        self.end_seen = (ending_of(error) if error is not None else self.end_seen[0], cause)
+        forget_locals(cause)
         self.close()
-        before = self.dropped
-        self.fail_mail("is gone", self.cause)
+        before = self.tally.dropped
+        self.fail_mail("is gone", cause)
         self.control = self.child = None
+        self.make, self.args = not_made, ()
         self.inbox = EMPTY
         self.settle()
         for other, notify in (self.watching or {}).items():
             other.unwatch(notify)
         watchers, self.watchers = self.watchers, None
         if watchers:
-            notice = self.down_notice(self.dropped - before)
+            notice = self.down_notice(self.tally.dropped - before)
             for notify in watchers:
                 notify(notice)
 
@@ -258,8 +286,8 @@ class Seat(Queue):
         return Down(
             name=self.name,
             generation=self.generation,
-            ending=self.ending,
-            cause=self.cause,
+            ending=self.end_seen[0],
+            cause=self.end_seen[1],
             undelivered=undelivered,
         )
 
@@ -269,12 +297,12 @@ class Seat(Queue):
         cause = without_cancellation(cause)
         for entry in self.clear():
             if not isinstance(entry, Ask | Part):
-                self.dropped += 1
+                self.counting().dropped += 1
             elif entry.task is not None:
                 entry.fail(self.left_behind(entry.message, what, cause))
         for sender in line:
             if isinstance(sender, Sender):
-                self.dropped -= 1  # Its sender gets it back.
+                self.counting().dropped -= 1  # Its sender gets it back.
                 sender.fail(self.left_behind(sender.message, what, cause))
 
     def left_behind(self, message: object, what: str, cause: BaseException | None) -> LeftBehind:
@@ -325,13 +353,13 @@ class Seat(Queue):
             queued_peak=self.peak,
             in_line=len(self.line or ()),
             control_queued=len(self.control or ()),
-            control_peak=self.control_peak,
+            control_peak=self.tally.control_peak,
             handled=self.handled,
-            dropped=self.dropped,
-            refused=self.refused,
-            withdrawn=self.withdrawn,
-            late_replies=self.late,
-            refusals_unheard=self.unheard,
+            dropped=self.tally.dropped,
+            refused=self.tally.refused,
+            withdrawn=self.tally.withdrawn,
+            late_replies=self.tally.late,
+            refusals_unheard=self.tally.unheard,
         )
 
 

@@ -1,6 +1,7 @@
 """Put actors under a supervisor or into a pool."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from functools import lru_cache
 from typing import Any, Final, TypeVar, TypeVarTuple
 
 from actors._actor import Actor
@@ -66,12 +67,8 @@ async def spawn(
         The half-started actor is stopped and nothing is left.
     """
     name = name or name_of(make)
-    seat = Seat(name, mailbox, restart)
-    spec = ChildSpec(
-        name, run_actor, seat, make, args,
-        restart=restart, shutdown_s=shutdown_s, start_timeout_s=start_timeout_s, backoff=backoff,
-        significant=significant, on_gone=seat.end,
-    )  # fmt: skip
+    seat = Seat(name, mailbox, restart, make, args)
+    spec = spec_for(run_actor, name, restart, shutdown_s, start_timeout_s, backoff, significant)
     await place(supervisor, spec, seat)
     return Reference(seat)
 
@@ -94,12 +91,8 @@ def spawn_nowait(
     told messages are dropped and counted. The options are those of `spawn`.
     """
     name = name or name_of(make)
-    seat = Seat(name, mailbox, restart)
-    spec = ChildSpec(
-        name, run_actor, seat, make, args,
-        restart=restart, shutdown_s=shutdown_s, start_timeout_s=start_timeout_s, backoff=backoff,
-        significant=significant, on_gone=seat.end,
-    )  # fmt: skip
+    seat = Seat(name, mailbox, restart, make, args)
+    spec = spec_for(run_actor, name, restart, shutdown_s, start_timeout_s, backoff, significant)
     place_nowait(supervisor, spec, seat)
     return Reference(seat)
 
@@ -139,12 +132,8 @@ async def spawn_machine(
         The half-started actor is stopped and nothing is left.
     """
     name = name or name_of(make)
-    seat = MachineSeat(name, mailbox, restart, machine)
-    spec = ChildSpec(
-        name, run_machine_actor, seat, make, args,
-        restart=restart, shutdown_s=shutdown_s, start_timeout_s=start_timeout_s, backoff=backoff,
-        significant=significant, on_gone=seat.end,
-    )  # fmt: skip
+    seat = MachineSeat(name, mailbox, restart, machine, make, args)
+    spec = spec_for(run_machine_actor, name, restart, shutdown_s, start_timeout_s, backoff, significant)
     await place(supervisor, spec, seat)
     return MachineReference(seat)
 
@@ -168,20 +157,39 @@ def spawn_machine_nowait(
     are dropped and counted, and the machine keeps its value. The options are those of `spawn_machine`.
     """
     name = name or name_of(make)
-    seat = MachineSeat(name, mailbox, restart, machine)
-    spec = ChildSpec(
-        name, run_machine_actor, seat, make, args,
-        restart=restart, shutdown_s=shutdown_s, start_timeout_s=start_timeout_s, backoff=backoff,
-        significant=significant, on_gone=seat.end,
-    )  # fmt: skip
+    seat = MachineSeat(name, mailbox, restart, machine, make, args)
+    spec = spec_for(run_machine_actor, name, restart, shutdown_s, start_timeout_s, backoff, significant)
     place_nowait(supervisor, spec, seat)
     return MachineReference(seat)
+
+
+@lru_cache(maxsize=64, typed=True)
+def spec_for(
+    run: Callable[..., Awaitable[object]],
+    name: str,
+    restart: Restart,
+    shutdown_s: float,
+    start_timeout_s: float,
+    backoff: Backoff | None,
+    significant: bool,
+) -> ChildSpec:
+    """Give the spec that all actors with these options share; what tells them apart is their seat."""
+    return ChildSpec(
+        name, run,
+        restart=restart, shutdown_s=shutdown_s, start_timeout_s=start_timeout_s, backoff=backoff,
+        significant=significant, on_gone=end_seat,
+    )  # fmt: skip
+
+
+def end_seat(seat: Seat, error: BaseException | None) -> None:
+    """Let the seat of a child that is gone for good end."""
+    seat.end(error)
 
 
 async def place(supervisor: Supervisor | Pool, spec: ChildSpec, seat: Seat) -> None:
     """Start the child behind a seat and wait until it is up; whatever fails, the seat ends."""
     try:
-        child = await supervisor.start_child(spec)
+        child = await supervisor.start_child(spec, seat)
     except BaseException as error:
         seat.end(error.__cause__ or error)
         raise
@@ -190,7 +198,7 @@ async def place(supervisor: Supervisor | Pool, spec: ChildSpec, seat: Seat) -> N
 
 def place_nowait(supervisor: Supervisor | Pool, spec: ChildSpec, seat: Seat) -> None:
     """Register the child behind a seat."""
-    seat.has_child(supervisor.start_child_nowait(spec))
+    seat.has_child(supervisor.start_child_nowait(spec, seat))
 
 
 def name_of(make: Callable[..., Any]) -> str:

@@ -22,7 +22,7 @@ from supervision._exits import Exit
 from supervision._intensity import RestartIntensity, Window
 from supervision._news import Answer, Ask, CloseReason, Kill, Order, Report, Rested, Start, WakeSoon
 from supervision._specs import Restart
-from supervision._states import WITH_TASK, Change, ChildState, Entry, Purpose, Ticket, Verdict
+from supervision._states import NO_PAST, WITH_TASK, Change, ChildState, Entry, Past, Pressed, Purpose, Ticket, Verdict
 
 __all__: list[str] = []
 
@@ -69,7 +69,8 @@ class Book:
         entry.change(Change.BEGIN)
         entry.generation += 1
         entry.purpose = purpose
-        entry.killed = entry.timed_out = entry.stuck = False
+        entry.timed_out = False
+        entry.pressed = Pressed.NOT
         self.live += 1
         self.moving += 1
         if self.live > self.live_peak:
@@ -80,8 +81,9 @@ class Book:
         """Take note that it is up."""
         entry.change(Change.SERVE)
         entry.since_s = self.now_s
-        entry.counted = False
-        entry.held = 0
+        if entry.past is not NO_PAST:
+            entry.past.counted = False
+            entry.past.held = 0
         self.moving -= 1
         if entry.ups is not None:
             self.answer_ups(entry, Verdict.OK)
@@ -104,14 +106,14 @@ class Book:
 
     def kill(self, entry: Entry) -> None:
         """End the task of one that is STOPPING."""
-        entry.killed = True
+        entry.pressed = Pressed.KILLED
         if self.reporting:
             self.report(ChildKilled(path=self.path_of(entry), at_s=self.now_s, generation=entry.generation))
         self.orders.append(Kill(entry, self.now_s + KILL_WAIT_S))
 
     def call_stuck(self, entry: Entry) -> None:
         """Say that it outlived its kill; whoever waits for it need not wait any longer."""
-        entry.stuck = True
+        entry.pressed = Pressed.IN_VAIN
         # Nothing waits for it any more, so it no longer holds up its group.
         self.moving -= 1
         self.answer_downs(entry, Verdict.WILL_NOT_STOP)
@@ -125,7 +127,9 @@ class Book:
         self.live -= 1
         if entry.state is not ChildState.RUNNING and not entry.stuck:
             self.moving -= 1
-        entry.last_exit = how
+        if entry.past is NO_PAST:
+            entry.past = Past()
+        entry.past.last_exit = how
         if self.reporting:
             self._report_end(entry, how)
 
@@ -137,7 +141,8 @@ class Book:
             self.forget(entry)
         elif entry.state is not ChildState.STOPPED:
             entry.change(Change.REST)
-        entry.attempts = 0
+        if entry.past is not NO_PAST:
+            entry.past.attempts = 0
         self.answer_downs(entry, Verdict.OK)
         self.answer_ups(entry, Verdict.START_ABORTED)
         self.orders.append(Rested(entry))
@@ -187,7 +192,7 @@ class Book:
 
     def stand_back(self, entry: Entry) -> None:
         """Let the commands in hand be answered before its next attempt."""
-        entry.held += 1
+        entry.past.held += 1
         self._polite.append(entry)
 
     def path_of(self, entry: Entry) -> str:

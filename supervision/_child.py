@@ -3,17 +3,17 @@
 # pyright: reportPrivateUsage=false
 # A handle's private half belongs to its package; users see only its public one.
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextvars import Context
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 import trio
 
 from supervision._book import KILL_WAIT_S
 from supervision._errors import ChildWillNotStop
-from supervision._exits import KILLED, OBEYED, RETURNED, exit_of
+from supervision._exits import KILLED, OBEYED, RETURNED, Exit, exit_of
 from supervision._refusals import raise_start_failed
-from supervision._specs import AnySpec, ChildSpec
+from supervision._specs import NO_SUBJECT, AnySpec, ChildSpec
 from supervision._states import ChildState, Entry
 
 if TYPE_CHECKING:
@@ -29,20 +29,28 @@ _DOWN = frozenset({ChildState.STOPPED, ChildState.GONE})
 class ChildStatus(Generic[T_contra]):
     """What one generation of a child is given as ``task_status``: how it speaks to its supervisor."""
 
-    __slots__ = ("_child", "_engine", "_on_stop", "_scope", "asked", "fault", "generation", "killed")
+    __slots__ = ("_child", "_on_stop", "_pressed", "_scope", "fault", "generation")
 
-    def __init__(self, engine: "Engine", child: "Child", generation: int) -> None:
-        self._engine, self._child = engine, child
+    def __init__(self, child: "Child", generation: int) -> None:
+        self._child = child
         self._on_stop: Callable[[], object] | None = None
         self._scope = trio.CancelScope()
         self.generation = generation
         """Which life of the child this is; the first is 1."""
-        self.asked = False
-        """Whether it was asked to stop."""
-        self.killed = False
-        """Whether it was cancelled for good."""
+        # How hard it was pressed to stop: not at all, asked, killed.
+        self._pressed = 0
         self.fault: Exception | None = None
         """What its `on_stop` function raised."""
+
+    @property
+    def asked(self) -> bool:
+        """Whether it was asked to stop."""
+        return self._pressed > 0
+
+    @property
+    def killed(self) -> bool:
+        """Whether it was cancelled for good."""
+        return self._pressed > 1
 
     @property
     def path(self) -> str:
@@ -56,7 +64,7 @@ class ChildStatus(Generic[T_contra]):
 
     def started(self, value: T_contra | None = None) -> None:
         """Say that the child can serve; ``value`` becomes `Child.value`. Once only."""
-        self._engine.child_started(self._child, self.generation, value)
+        self._child._engine.child_started(self._child, self.generation, value)
 
     def on_stop(self, callback: Callable[[], object]) -> None:
         """Be asked to stop by a call of this plain function instead of by cancellation.
@@ -70,7 +78,7 @@ class ChildStatus(Generic[T_contra]):
 
     def ask(self) -> None:
         """Ask politely: call what was registered, else cancel."""
-        self.asked = True
+        self._pressed = self._pressed or 1
         if self._on_stop is None:
             self._scope.cancel()
             return
@@ -83,20 +91,31 @@ class ChildStatus(Generic[T_contra]):
 
     def kill(self) -> None:
         """Cancel it."""
-        self.asked = self.killed = True
+        self._pressed = 2
         self._scope.cancel()
+
+    def end(self, how: Exit) -> Exit:
+        """Say how this generation ended, from how its function did."""
+        if self.fault is not None:
+            return exit_of(self.fault)
+        if self._scope.cancelled_caught:
+            return KILLED if self.killed else OBEYED
+        return how
 
 
 class Child:
     """A handle to one child over all its generations. Given by a supervisor, never made."""
 
-    __slots__ = ("_context", "_engine", "_entry", "_owned", "_status", "_value", "_waiters")
+    __slots__ = ("_context", "_engine", "_entry", "_owned", "_status", "_subject", "_value", "_waiters")
 
-    def __init__(self, engine: "Engine", spec: AnySpec, context: Context) -> None:
+    def __init__(self, engine: "Engine", spec: AnySpec, context: Context | None, subject: object) -> None:
         self._engine = engine
         self._entry = Entry(spec, self)
-        # Each generation starts from the context in which the child was added, not from what the last one left.
+        # Each generation starts from the context in which the child was added, not from what the last one left. None
+        # where there is only one, which starts before the adder goes on.
         self._context = context
+        # What tells this child from others of the same spec.
+        self._subject = subject
         self._status: ChildStatus[Any] | None = None
         self._value: Any = None
         self._waiters: list[trio.lowlevel.Task] | None = None
@@ -191,33 +210,46 @@ class Child:
 
 async def live(child: Child, status: ChildStatus[Any]) -> None:
     """Run one generation of a child and tell its supervisor how it ended, whatever happens."""
-    how, clean = KILLED, False
+    how, clean = OBEYED, False
     try:
-        with status._scope:
-            if status.asked:
-                how = OBEYED  # Stopped before its first step: the user's function is never entered.
-            else:
-                spec = child._entry.spec
-                if isinstance(spec, ChildSpec):
-                    await spec.run(*spec.args, task_status=status)
-                else:
-                    await status._engine.serve_nested(spec, status)
+        # Not a `with`: it would keep a bound method on the stack of each idle child, which weighs 64 bytes.
+        status._scope.__enter__()
+        try:
+            if not status.asked:  # Else stopped before its first step: the user's function is never entered.
+                await body_of(child, status)
                 how = RETURNED
-        if status._scope.cancelled_caught:
-            how = KILLED if status.killed else OBEYED
-        if status.fault is not None:
-            how = exit_of(status.fault)
-        clean = True
+        except BaseException as error:
+            if not status._scope.__exit__(type(error), error, error.__traceback__):
+                raise
+        else:
+            status._scope.__exit__(None, None, None)
+        how, clean = status.end(how), True
     except Exception as error:
         how, clean = exit_of(_without_our_frame(error)), True
-    except BaseExceptionGroup as group:
-        rest = group.split(trio.Cancelled)[1]
-        how = exit_of(rest) if rest is not None else KILLED
+    except BaseException as error:
+        # Not clean: Ctrl-C, an exit of the interpreter, or the cancellation that follows one.
+        how = _exit_beside_cancellation(error)
         raise
     finally:
-        # Not clean: Ctrl-C, an exit of the interpreter, or the cancellation that follows one.
-        status._engine.child_exited(child, status.generation, how, clean=clean)
+        child._engine.child_exited(child, status.generation, how, clean=clean)
         del how
+
+
+def _exit_beside_cancellation(error: BaseException) -> Exit:
+    if not isinstance(error, BaseExceptionGroup):
+        return KILLED
+    rest = cast("BaseExceptionGroup[BaseException]", error).split(trio.Cancelled)[1]
+    return exit_of(rest) if rest is not None else KILLED
+
+
+def body_of(child: Child, status: ChildStatus[Any]) -> Awaitable[object]:
+    """Call the function that a child is."""
+    spec = child._entry.spec
+    if not isinstance(spec, ChildSpec):
+        return child._engine.serve_nested(spec, status)
+    if child._subject is NO_SUBJECT:
+        return spec.run(*spec.args, task_status=status)
+    return spec.run(child._subject, *spec.args, task_status=status)
 
 
 def _without_our_frame(error: Exception) -> Exception:

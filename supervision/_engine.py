@@ -7,7 +7,6 @@ like any other, and the plan answers it with an ordered stop that has a bound.
 # pyright: reportPrivateUsage=false
 # A handle's private half belongs to its package; users see only its public one.
 
-import math
 import random
 from collections import deque
 from collections.abc import Callable
@@ -44,7 +43,7 @@ from supervision._news import (
 )
 from supervision._plan import Plan
 from supervision._refusals import raise_refused, raise_start_failed
-from supervision._specs import AnySpec, ChildSpec, PoolSpec, SupervisorSpec, check_fits
+from supervision._specs import NO_SUBJECT, AnySpec, ChildSpec, PoolSpec, Restart, SupervisorSpec, check_fits
 from supervision._states import WITH_TASK, ChildState, Entry, Ticket, Verdict
 from supervision._timers import Timers
 from supervision._tree import ChildNode, SupervisorNode, child_node
@@ -96,11 +95,13 @@ class Engine:
     def _start(self, order: Start) -> None:
         entry = order.entry
         child: Child = entry.handle  # type: ignore[assignment]  # The plan passes it through unread.
-        status: ChildStatus[Any] = ChildStatus(self, child, entry.generation)
+        status: ChildStatus[Any] = ChildStatus(child, entry.generation)
         child._status = status
-        child._context.run(self._spawn, child, status)
-        if order.wake_at_s != math.inf:
-            self.timers.set(entry, order.wake_at_s)
+        if child._context is None:
+            self._spawn(child, status)
+        else:
+            child._context.run(self._spawn, child, status)
+        self.timers.set_start(entry, order.wake_at_s)
 
     def _spawn(self, child: Child, status: ChildStatus[Any]) -> None:
         assert self._nursery is not None, "orders come only while the supervisor is open"
@@ -131,7 +132,11 @@ class Engine:
         child: Child = entry.handle  # type: ignore[assignment]
         child._status = None
         if isinstance(entry.spec, ChildSpec) and entry.spec.on_gone is not None:
-            entry.spec.on_gone(entry.last_exit.cause if entry.last_exit is not None else None)
+            cause = entry.last_exit.cause if entry.last_exit is not None else None
+            if child._subject is NO_SUBJECT:
+                entry.spec.on_gone(cause)
+            else:
+                entry.spec.on_gone(child._subject, cause)
         child.changed()
         if entry.state is ChildState.GONE:
             # Without this the two would hold each other until a collection.
@@ -188,22 +193,24 @@ class Engine:
 
     # --- Commands ---
 
-    def add_nowait(self, spec: AnySpec) -> tuple[Child, Ticket]:
+    def add_nowait(self, spec: AnySpec, subject: object = NO_SUBJECT) -> tuple[Child, Ticket]:
         """Take in a child and schedule its start."""
         if spec.significant or spec.backoff is not None:
             check_fits(spec, self.plan.intensity, self.plan.auto_shutdown)
         if self._nursery is None:
             raise SupervisorClosed(self.path)
-        child = Child(self, spec, copy_context())
+        # The only generation of a temporary child in a pool starts right here, in the context of whoever adds it.
+        once = self.plan.is_pool and spec.restart is Restart.TEMPORARY and not self._obeying
+        child = Child(self, spec, None if once else copy_context(), subject)
         ticket = Ticket()
         self.feed(Add(child._entry, ticket))
         if ticket.verdict is not None and ticket.verdict is not Verdict.START_FAILED:
             raise_refused(self.path, ticket, spec.name)
         return child, ticket
 
-    async def add(self, spec: AnySpec) -> Child:
+    async def add(self, spec: AnySpec, subject: object = NO_SUBJECT) -> Child:
         """Take in a child and wait until it is up."""
-        child, ticket = self.add_nowait(spec)
+        child, ticket = self.add_nowait(spec, subject)
         await self.answered(ticket, undo=child._entry)
         if ticket.verdict is not Verdict.OK:
             raise_start_failed(self.path, child._entry)

@@ -87,7 +87,7 @@ class Judgement(Book):
         """Bring back a child that was up."""
         backoff = entry.spec.backoff
         if backoff is not None and entry.since_s is not None and self.now_s - entry.since_s >= backoff.healthy_s:
-            entry.attempts = 0
+            entry.past.attempts = 0
         if not self._count(entry):
             return
         delay_s = self._next_delay_s(entry, chance)
@@ -107,10 +107,10 @@ class Judgement(Book):
         how = entry.last_exit
         cause = how.cause if how is not None else None
         self.deaths.append(Death(child=entry.name, generation=entry.generation, at_s=self.now_s, cause=cause))
-        entry.counted = True
+        entry.past.counted = True
         if self.window.record(self.now_s):
-            entry.attempts += 1
-            entry.restarts += 1
+            entry.past.attempts += 1
+            entry.past.restarts += 1
             self.restarts += 1
             return True
         self.rest(entry)
@@ -119,7 +119,7 @@ class Judgement(Book):
 
     def _next_delay_s(self, entry: Entry, chance: float) -> float:
         backoff = entry.spec.backoff
-        delay_s = backoff.delay_s(entry.attempts, chance) if backoff is not None else 0.0
+        delay_s = backoff.delay_s(entry.past.attempts, chance) if backoff is not None else 0.0
         if self.reporting:
             self.report_restart(entry, delay_s)
         return delay_s

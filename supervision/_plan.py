@@ -171,7 +171,7 @@ class Plan(Judgement):
             return
         if entry.spec.backoff is None:
             # Counted when it is tried, so that whoever stops it before has spent nothing of the budget.
-            entry.counted = False
+            entry.past.counted = False
             entry.change(Change.DELAY)
             if self.reporting:
                 self.report_restart(entry, 0.0)
@@ -206,9 +206,9 @@ class Plan(Judgement):
             return  # The sweep starts it anyway, or wakes it again when that fails.
         if self._in_group and self.moving:
             self._later.append(news)
-        elif self.unanswered and entry.held < _HELD_MAX and entry.spec.backoff is None:
+        elif self.unanswered and entry.past.held < _HELD_MAX and entry.spec.backoff is None:
             self.stand_back(entry)
-        elif entry.counted or self._count(entry):
+        elif entry.past.counted or self._count(entry):
             if self._in_group:
                 self._begin_sweep(entry, 0.0)
             else:

@@ -125,6 +125,34 @@ class Purpose(enum.Enum):
     """By the supervisor: a failure is tried again."""
 
 
+class Pressed(enum.Enum):
+    """How hard the present generation of a child was pressed to end, beyond being asked."""
+
+    NOT = "not"
+    KILLED = "killed"
+    IN_VAIN = "in vain"
+    """It outlived its kill."""
+
+
+class Past:
+    """What came of the generations of one child that have ended."""
+
+    __slots__ = ("attempts", "counted", "held", "last_exit", "restarts")
+
+    def __init__(self) -> None:
+        # Restarts in a row without a healthy time between, and how many there were ever.
+        self.attempts = 0
+        self.restarts = 0
+        self.last_exit: Exit | None = None
+        # Of the restart in hand: whether it was counted, and how often it stood back for commands.
+        self.counted = False
+        self.held = 0
+
+
+NO_PAST: Final = Past()
+"""Shared by all children of which no generation has ended yet, which is most. Never written to."""
+
+
 class Entry:
     """One child as the plan knows it.
 
@@ -132,28 +160,21 @@ class Entry:
     """
 
     __slots__ = (
-        "attempts",
-        "counted",
         "downs",
         "generation",
         "handle",
-        "held",
-        "killed",
-        "last_exit",
-        "name",
+        "past",
+        "pressed",
         "purpose",
-        "restarts",
         "since_s",
         "spec",
         "state",
-        "stuck",
         "timed_out",
         "timer",
         "ups",
     )
 
     def __init__(self, spec: AnySpec, handle: object = None) -> None:
-        self.name: str = spec.name
         self.spec: AnySpec = spec
         # Opaque to the plan: what the waiting half hangs on its own record.
         self.handle: object = handle
@@ -164,20 +185,34 @@ class Entry:
         self.purpose: Purpose = Purpose.ADDED
         # When it last said started; None before the first time.
         self.since_s: float | None = None
-        # Restarts in a row without a healthy time between, and how many there were ever.
-        self.attempts: int = 0
-        self.restarts: int = 0
-        self.last_exit: Exit | None = None
+        # One of its own from the first end of a generation on.
+        self.past: Past = NO_PAST
         # Of the stop in hand.
-        self.killed: bool = False
+        self.pressed: Pressed = Pressed.NOT
         self.timed_out: bool = False
-        self.stuck: bool = False
-        # Of the restart in hand: whether it was counted, and how often it stood back for commands.
-        self.counted: bool = False
-        self.held: int = 0
         # Commands that wait for it to be up or down; None for nobody, which is most of the time.
         self.ups: list[Ticket] | None = None
         self.downs: list[Ticket] | None = None
+
+    @property
+    def name(self) -> str:
+        """Its name in its supervisor."""
+        return self.spec.name
+
+    @property
+    def last_exit(self) -> Exit | None:
+        """How its latest generation to end has ended."""
+        return self.past.last_exit
+
+    @property
+    def killed(self) -> bool:
+        """Whether its present generation was killed."""
+        return self.pressed is not Pressed.NOT
+
+    @property
+    def stuck(self) -> bool:
+        """Whether it outlived its kill."""
+        return self.pressed is Pressed.IN_VAIN
 
     def change(self, change: Change) -> None:
         """Move to where the table leads, or raise and change nothing."""

@@ -19,7 +19,7 @@ from supervision._intensity import RestartIntensity
 from supervision._news import CloseReason, DeleteAsked, RestartAsked, StopAsked
 from supervision._opened import Opened
 from supervision._plan import Plan
-from supervision._specs import AnySpec, AutoShutdown, ChildSpec, PoolSpec, Restart, Strategy, SupervisorSpec
+from supervision._specs import NO_SUBJECT, AnySpec, AutoShutdown, ChildSpec, PoolSpec, Restart, Strategy, SupervisorSpec
 from supervision._states import Ticket
 from supervision._tree import SupervisorNode
 
@@ -95,8 +95,13 @@ class _Overseer:
 class Supervisor(_Overseer):
     """Keeps named children alive by one strategy and one shared restart budget. Given, never made."""
 
-    async def start_child(self, spec: AnySpec) -> Child:
+    async def start_child(self, spec: AnySpec, subject: object = NO_SUBJECT) -> Child:
         """Start a child and wait until it says started.
+
+        Args:
+            spec: How to start, restart and stop it.
+            subject: Put before the arguments of `ChildSpec.run` and `ChildSpec.on_gone`. So children that differ
+                in one thing can share one spec.
 
         Raises:
             StartFailed: It ended before, or its time ran out; nothing of it is kept. Its own exception is the cause.
@@ -108,15 +113,15 @@ class Supervisor(_Overseer):
         Cancelled:
             Before the child said started, it is stopped and forgotten. After, it runs.
         """
-        return await self._working().add(spec)
+        return await self._working().add(spec, subject)
 
-    def start_child_nowait(self, spec: AnySpec) -> Child:
+    def start_child_nowait(self, spec: AnySpec, subject: object = NO_SUBJECT) -> Child:
         """Take in a child and schedule its start; it is visible on return.
 
         Raises:
             AlreadyStarted, AlreadyPresent, InvalidSpec, SupervisorClosed: As in `start_child`.
         """
-        return self._working().add_nowait(spec)[0]
+        return self._working().add_nowait(spec, subject)[0]
 
     async def stop_child(self, child: str | Child) -> None:
         """Stop a child and wait until it has ended; it is not brought back. A temporary child is forgotten.
@@ -243,8 +248,12 @@ class Pool(_Overseer):
     def __len__(self) -> int:
         return len(self._engine.plan.entries) if self._engine is not None else 0
 
-    async def start_child(self, spec: AnySpec) -> Child:
+    async def start_child(self, spec: AnySpec, subject: object = NO_SUBJECT) -> Child:
         """Start a child and wait until it says started; its name is only a label.
+
+        Args:
+            spec: How to start, restart and stop it.
+            subject: As in `Supervisor.start_child`; 100,000 children can share one spec.
 
         Raises:
             StartFailed: It ended before, or its time ran out; nothing of it is kept. Its own exception is the cause.
@@ -254,15 +263,15 @@ class Pool(_Overseer):
         Cancelled:
             Before the child said started, it is stopped and forgotten. After, it runs.
         """
-        return await self._working().add(spec)
+        return await self._working().add(spec, subject)
 
-    def start_child_nowait(self, spec: AnySpec) -> Child:
+    def start_child_nowait(self, spec: AnySpec, subject: object = NO_SUBJECT) -> Child:
         """Take in a child and schedule its start; it is visible on return.
 
         Raises:
             InvalidSpec, SupervisorClosed: As in `start_child`.
         """
-        return self._working().add_nowait(spec)[0]
+        return self._working().add_nowait(spec, subject)[0]
 
     async def stop_child(self, child: Child) -> None:
         """Stop a child and wait until it has ended; it is forgotten. One that is gone already is fine.

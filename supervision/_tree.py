@@ -81,7 +81,7 @@ def child_node(entry: Entry, path: str, now_s: float, below: SupervisorNode | No
         path=path,
         state=entry.state,
         generation=entry.generation,
-        restarts=entry.restarts,
+        restarts=entry.past.restarts,
         uptime_s=now_s - entry.since_s if up and entry.since_s is not None else None,
         last_cause=entry.last_exit.cause if entry.last_exit is not None else None,
         supervisor=below,

@@ -13,14 +13,23 @@ TOP = HERE.parent
 PAGES = [TOP / "README.md", *sorted((TOP / "docs").rglob("*.md")), *sorted((TOP / "benchmarks").rglob("*.md"))]
 
 
-def test_the_example_in_the_readme_runs_and_prints_what_the_environment_said() -> None:
-    readme = (TOP / "README.md").read_text()
-    found = re.search(r"<!-- example -->\n```python\n(.*?)```", readme, re.DOTALL)
-    assert found, "README.md has no example"
+EXAMPLE = re.compile(r"<!-- example -->\n```python\n(?P<code>.*?)```\n(?:<!-- prints\n(?P<prints>.*?)-->)?", re.DOTALL)
+EXAMPLES = [
+    pytest.param(found["code"], found["prints"] or "hello from the green room\n", id=f"{page.name}-{number}")
+    for page in (TOP / "README.md", TOP / "docs" / "guide.md")
+    for number, found in enumerate(EXAMPLE.finditer(page.read_text()), 1)
+]
 
-    ran = subprocess.run([sys.executable, "-W", "error", "-c", found[1]], capture_output=True, text=True, timeout=60)
 
-    assert (ran.returncode, ran.stdout) == (0, "hello from the green room\n"), ran.stderr
+def test_the_readme_and_the_guide_have_examples() -> None:
+    assert len(EXAMPLES) == 5
+
+
+@pytest.mark.parametrize(("code", "prints"), EXAMPLES)
+def test_an_example_runs_as_it_stands_and_prints_what_the_page_says(code: str, prints: str) -> None:
+    ran = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=60)
+
+    assert (ran.returncode, ran.stdout) == (0, prints), ran.stderr
 
 
 def test_the_drawings_of_the_lifecycles_are_what_the_tables_say() -> None:
@@ -58,5 +67,5 @@ def package_root() -> Path:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(TOP)))
 def test_pages_speak_of_the_project_alone(page: Path) -> None:
-    for word in ("/work", "/root", "/home/", "pyenv", "TODO", "FIXME", "this session", "issue 2", "helper-"):
+    for word in ("/work/", "/root/", "/home/", "pyenv", "TODO", "FIXME", "this session", "issue 2", "helper-"):
         assert word not in page.read_text(), f"{page.name} says {word!r}"

@@ -1,14 +1,18 @@
 """The `greenroom` command. Its commands import what they need when they are called, so `--help` is quick."""
 
+import os
+import signal
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Sequence
 from typing import Final
 
 from actors.cli._arguments import parse
-from actors.cli._programs import INTERRUPTED
+from actors.cli._programs import INTERRUPTED, INTERRUPTED_FROM
 
 __all__ = ["main"]
+
+_BROKEN_PIPE: Final = INTERRUPTED_FROM + signal.SIGPIPE
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -16,9 +20,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = parse(arguments)
     try:
         return _COMMANDS[chosen.command](chosen)
+    except BrokenPipeError:
+        _say_no_more()  # Whoever read our output has enough.
+        return _BROKEN_PIPE
+    except OSError as error:
+        _say_no_more()
+        print(f"greenroom: {error}", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         print("greenroom: interrupted", file=sys.stderr)
         return INTERRUPTED
+
+
+def _say_no_more() -> None:
+    """Python would try to write what is left at exit, and complain."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _demo(chosen: Namespace) -> int:

@@ -1,6 +1,7 @@
 """What may be typed after `greenroom`, and nothing of what it does."""
 
 import argparse
+import sys
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -24,7 +25,25 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for describe in (_demo, _executor, _run, _doctor):
         describe(commands)
-    return parser.parse_args(arguments)
+    ours, theirs = _split(list(sys.argv[1:] if arguments is None else arguments))
+    chosen = parser.parse_args(ours)
+    if theirs:
+        chosen.argv[-1:] = theirs
+    return chosen
+
+
+_PLACEHOLDER = "CMD"
+
+
+def _split(given: list[str]) -> tuple[list[str], list[str]]:
+    """Keep the command of `run` from argparse, which would take every further `--` out of it.
+
+    A placeholder stands where argparse expects the command.
+    """
+    if given[:1] != ["run"] or "--" not in given[:-1]:
+        return given, []
+    at = given.index("--")
+    return [*given[:at], _PLACEHOLDER], given[at + 1 :]
 
 
 class _Commands(Protocol):

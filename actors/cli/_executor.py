@@ -9,6 +9,7 @@ from functools import partial
 import attrs
 import trio
 
+from actors.cli._output import OutputRefused
 from actors.cli._programs import run_program
 from actors.cli._tokens import TokenFileRefused, read_token
 from actors.executor import ExecutorEndpoint, ListenAddressInvalid, ListenRefused, serve_executor
@@ -24,6 +25,9 @@ def executor(chosen: Namespace) -> int:
     except (TokenFileRefused, ListenRefused, ListenAddressInvalid) as refused:
         print(f"greenroom executor: {refused}", file=sys.stderr)
         return 2
+    except OutputRefused as refused:
+        print(f"greenroom executor: {refused}", file=sys.stderr)
+        return 1
     except OSError as error:
         print(f"greenroom executor: cannot listen on {chosen.listen}: {error}", file=sys.stderr)
         return 1
@@ -36,7 +40,10 @@ class _Announcement:
     as_json: bool
 
     def started(self, endpoint: ExecutorEndpoint, /) -> None:
-        print(json.dumps({"url": endpoint.url, "pid": os.getpid()}) if self.as_json else endpoint.url, flush=True)
+        try:
+            print(json.dumps({"url": endpoint.url, "pid": os.getpid()}) if self.as_json else endpoint.url, flush=True)
+        except OSError as error:
+            raise OutputRefused(str(error.strerror), reader_left=isinstance(error, BrokenPipeError)) from error
 
 
 async def _serve(chosen: Namespace, token: str | None) -> int:

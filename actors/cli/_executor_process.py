@@ -1,9 +1,11 @@
 """An executor as a real child process, kept alive by a supervisor."""
 
 import json
+import os
 import subprocess
 import sys
 from functools import partial
+from pathlib import Path
 from typing import Final
 
 import attrs
@@ -13,7 +15,9 @@ from supervision import ChildStatus
 
 __all__ = ["ExecutorDied", "ExecutorProcess", "run_executor_process"]
 
-_COMMAND: Final = (sys.executable, "-m", "actors.cli", "executor", "--json", "--exit-with-parent")
+# `-P`: a module in the folder we are called from must not be run in the place of a real one.
+_COMMAND: Final = (sys.executable, "-P", "-m", "actors.cli", "executor", "--json", "--exit-with-parent")
+_PACKAGES: Final = str(Path(__file__).parent.parent.parent)
 _LINE_BYTES_MAX: Final = 4096
 
 
@@ -45,7 +49,15 @@ async def run_executor_process(*, task_status: ChildStatus[ExecutorProcess]) -> 
     Cancelled:
         The process is asked to end, then killed, and reaped.
     """
-    command = partial(trio.run_process, _COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, check=False)
+    command = partial(
+        trio.run_process,
+        _COMMAND,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        check=False,
+        env={**os.environ, "PYTHONPATH": _PACKAGES},
+        start_new_session=True,  # Ctrl-C is for us: we end it in order.
+    )
     died: ExecutorDied | None = None
     async with trio.open_nursery() as nursery:
         process: trio.Process = await nursery.start(command)

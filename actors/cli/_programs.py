@@ -6,9 +6,11 @@ from typing import Final
 
 import trio
 
-__all__ = ["INTERRUPTED", "run_program"]
+__all__ = ["INTERRUPTED", "INTERRUPTED_FROM", "run_program"]
 
-INTERRUPTED: Final = 128 + signal.SIGINT
+INTERRUPTED_FROM: Final = 128
+"""Exit codes above this say which signal ended the program, as a shell says it."""
+INTERRUPTED: Final = INTERRUPTED_FROM + signal.SIGINT
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -27,7 +29,7 @@ def run_program(program: Callable[[], Awaitable[int]]) -> int:
                 code = await program()
                 nursery.cancel_scope.cancel()
                 return code
-        return 128 + caught[0]
+        return INTERRUPTED_FROM + caught[0]
 
     return _plainly(guarded)
 

@@ -2,6 +2,7 @@
 
 import json
 import math
+import signal
 import sys
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
@@ -9,6 +10,7 @@ from functools import partial
 
 import trio
 
+from actors.cli._output import OutputRefused, write_to
 from actors.cli._programs import run_program
 from actors.cli._tokens import TokenFileRefused, read_token
 from actors.harness import (
@@ -17,6 +19,7 @@ from actors.harness import (
     CompletedCommand,
     HarnessError,
     InvalidArgument,
+    Process,
     WebSocketDialer,
     open_client,
 )
@@ -26,6 +29,10 @@ __all__ = ["run"]
 
 TIMED_OUT = 124
 """As coreutils' `timeout` says it."""
+READER_LEFT = 128 + signal.SIGPIPE
+"""As a shell says it of a program whose output nobody reads any more; there is nobody to tell more."""
+_LAST_WORDS_S = 2.0
+"""How long a killed command's output is waited for."""
 
 
 def run(chosen: Namespace) -> int:
@@ -42,6 +49,11 @@ def run(chosen: Namespace) -> int:
     except HarnessError as error:
         print(f"greenroom run: {error}", file=sys.stderr)
         return 2 if isinstance(error, InvalidArgument) else 1
+    except OutputRefused as refused:
+        if refused.reader_left:
+            return READER_LEFT
+        print(f"greenroom run: {refused}", file=sys.stderr)
+        return 1
 
 
 def _variables(given: Sequence[str]) -> dict[str, str]:
@@ -77,7 +89,8 @@ async def _run_whole(client: Client, chosen: Namespace, variables: Mapping[str, 
         done = await client.run(chosen.argv, env=variables, cwd=chosen.cwd, timeout_s=limit_s)
     except CommandTimedOut as late:
         done, timed_out = late.completed, True
-    print(json.dumps({**_described(done), "timedOut": timed_out}))
+    told = json.dumps({**_described(done), "timedOut": timed_out})
+    await write_to(sys.stdout, f"{told}\n".encode())
     return TIMED_OUT if timed_out or done.exit_code is None else done.exit_code
 
 
@@ -93,19 +106,33 @@ def _described(done: CompletedCommand) -> dict[str, object]:
 
 async def _run_streaming(client: Client, chosen: Namespace, variables: Mapping[str, str], timeout_s: float) -> int:
     """Pass the bytes on as they come; what cannot be told apart from output goes to the error output."""
-    with trio.move_on_after(timeout_s):
+    killed = False
+    with trio.move_on_after(timeout_s) as limit:
         async with client.processes.start(chosen.argv, env=variables, cwd=chosen.cwd) as process:
-            async for piece in process.chunks():
-                if isinstance(piece, OutputGap):
-                    print("greenroom run: some output is lost here", file=sys.stderr)
-                else:
-                    _pass_on(piece.stream, piece.chunk)
-            return await process.wait()
-    print(f"greenroom run: not ended after {timeout_s:g} s; its process group was killed", file=sys.stderr)
+            try:
+                await _pass_on(process)
+                return await process.wait()
+            finally:
+                if limit.cancel_called:
+                    killed = await _kill(process)
+    end = "its process group was killed" if killed else "its executor did not confirm the kill"
+    print(f"greenroom run: not ended after {timeout_s:g} s; {end}", file=sys.stderr)
     return TIMED_OUT
 
 
-def _pass_on(stream: Stream, data: bytes) -> None:
-    output = sys.stderr.buffer if stream is Stream.STDERR else sys.stdout.buffer
-    output.write(data)
-    output.flush()
+async def _pass_on(process: Process) -> None:
+    async for piece in process.chunks():
+        if isinstance(piece, OutputGap):
+            print("greenroom run: some output is lost here", file=sys.stderr)
+        else:
+            await write_to(sys.stderr if piece.stream is Stream.STDERR else sys.stdout, piece.chunk)
+
+
+async def _kill(process: Process) -> bool:
+    """Kill its group and pass on what it wrote until then, within a bound; tell whether the kill was confirmed."""
+    killed = False
+    with trio.move_on_after(_LAST_WORDS_S, shield=True):
+        await process.terminate()
+        killed = True
+        await _pass_on(process)
+    return killed

@@ -27,6 +27,7 @@ from actors.environments._errors import RegistryConfigurationError as RegistryCo
 from actors.environments._errors import StaleGeneration as StaleGeneration
 from actors.environments._errors import TooManyEnvironments as TooManyEnvironments
 from actors.environments._errors import UnknownEnvironment as UnknownEnvironment
+from actors.environments._errors import WillNotStop as WillNotStop
 from actors.environments._event_stream import EnvironmentEvents as EnvironmentEvents
 from actors.environments._events import CompletionRefused as CompletionRefused
 from actors.environments._events import ConnectionMoved as ConnectionMoved
@@ -84,13 +85,18 @@ from actors.environments._watch import Watch as Watch
 from actors.environments._why import Reason as Reason
 from actors.environments._why import Why as Why
 
-__all__ = [  # noqa: RUF022  # Plain order, as tests/test_doors.py asks.
+__all__ = [
+    "CONNECTION_TRANSITIONS",
+    "GATE_TRANSITIONS",
+    "LOCAL_ENVIRONMENT_ID",
+    "MAX_ENVIRONMENT_ID_BYTES",
+    "MAX_SELECTED_CAPABILITY_ROOTS",
+    "REMOTE_ENVIRONMENT_ID",
     "AlreadyFailed",
     "AlreadyReady",
     "Answer",
     "AttemptRules",
     "BundleRegistry",
-    "CONNECTION_TRANSITIONS",
     "Change",
     "Client",
     "CompletionRefused",
@@ -116,7 +122,6 @@ __all__ = [  # noqa: RUF022  # Plain order, as tests/test_doors.py asks.
     "EventsMissed",
     "FixedEndpoint",
     "FromThread",
-    "GATE_TRANSITIONS",
     "Gate",
     "GateMoved",
     "HarnessConnector",
@@ -125,12 +130,9 @@ __all__ = [  # noqa: RUF022  # Plain order, as tests/test_doors.py asks.
     "InvalidEnvironmentId",
     "InvalidReadyInfo",
     "Kind",
-    "LOCAL_ENVIRONMENT_ID",
     "LinkReport",
     "LinkRequest",
     "LocalConnector",
-    "MAX_ENVIRONMENT_ID_BYTES",
-    "MAX_SELECTED_CAPABILITY_ROOTS",
     "ManagerClosed",
     "ManagerStatistics",
     "NoiseConnector",
@@ -143,7 +145,6 @@ __all__ = [  # noqa: RUF022  # Plain order, as tests/test_doors.py asks.
     "ProcessStarter",
     "ProtocolError",
     "ProvisioningConflict",
-    "REMOTE_ENVIRONMENT_ID",
     "ReadyInfo",
     "ReadyInfoReplaced",
     "Reason",
@@ -165,6 +166,7 @@ __all__ = [  # noqa: RUF022  # Plain order, as tests/test_doors.py asks.
     "UnknownEnvironment",
     "Watch",
     "Why",
+    "WillNotStop",
     "is_retryable_answer",
     "open_manager",
     "open_registry_provider",

@@ -7,11 +7,12 @@ import weakref
 
 import attrs
 
-from actors import InvalidOption, Machine, spawn_machine_nowait
+from actors import Machine, spawn_machine_nowait
 from actors.environments._actor import EnvironmentActor
 from actors.environments._backstage import Backstage, label_of
 from actors.environments._body import Body
 from actors.environments._connection import Connection, Phase, StartAsked
+from actors.environments._demands import must_be_seconds, must_be_text, must_offer
 from actors.environments._environment import Environment, body_of
 from actors.environments._gate import FailureReported, Gate, Provisioning, ReadyReported
 from actors.environments._ids import check_environment_id
@@ -51,13 +52,13 @@ def check_newcomer(newcomer: Newcomer) -> None:
     """
     if newcomer.kind is not Kind.LOCAL:
         check_environment_id(newcomer.environment_id)
-        if not callable(getattr(newcomer.provider, "connect_bundle", None)):
-            raise InvalidOption("provider", newcomer.provider, "it must have an async method connect_bundle(key)")
+        must_offer("connect_bundle", "provider", newcomer.provider)
     if isinstance(newcomer.report, ReadyInfo):
         check_ready_info(newcomer.report, newcomer.environment_id)
-    deadline_s = newcomer.deadline_s
-    if deadline_s is not None and not 0 < deadline_s < float("inf"):
-        raise InvalidOption("deadline_s", deadline_s, "it must be a positive finite number of seconds, or None")
+    if newcomer.deadline_s is not None:
+        must_be_seconds("deadline_s", newcomer.deadline_s)
+    if newcomer.bundle_environment_id is not None:
+        must_be_text("bundle_environment_id", newcomer.bundle_environment_id)
 
 
 def admit(newcomer: Newcomer, backstage: Backstage, roster: Roster[Environment], now_s: float) -> Environment:

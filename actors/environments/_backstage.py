@@ -4,14 +4,17 @@ Also the only road from a finaliser into the run: `post` appends to a queue and 
 lock of ours, never waits and never raises, on any thread, also when the run is over.
 """
 
+import hashlib
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, TypedDict
 
 import attrs
 import trio
+from attrs.validators import optional
 
 from actors.environments._deadlines import Deadlines
+from actors.environments._demands import offering
 from actors.environments._errors import NotInThisRun
 from actors.environments._event_stream import EventStream
 from actors.environments._events import (
@@ -29,16 +32,23 @@ from actors.environments._gate import Gate
 from actors.environments._lifecycle import Lifecycle
 from actors.environments._retry import AttemptRules
 from actors.environments._seams import Connector, IdentityFactory
-from supervision import ChildSpec, Pool, Restart
+from supervision import Pool
 
 if TYPE_CHECKING:
     from actors.environments._body import Body
 
 
+_LABEL_CHARS = 200
+
+
 def label_of(life: Lifecycle) -> str:
     """How one generation of an environment is called in the supervision tree."""
     # There a name has no slash; an id may, and `%` keeps the two apart.
-    return f"{life.environment_id.replace('%', '%25').replace('/', '%2F')[:200]}#{life.generation}"
+    name = life.environment_id.replace("%", "%25").replace("/", "%2F")
+    if len(name) > _LABEL_CHARS:
+        # Longer than any name that is not cut, so that only a name cut alike could be taken for it.
+        name = f"{name[:_LABEL_CHARS]}~{hashlib.blake2b(name.encode(), digest_size=8).hexdigest()}"
+    return f"{name}#{life.generation}"
 
 
 class _Named(TypedDict):
@@ -55,13 +65,13 @@ def _named(life: Lifecycle, at_s: float) -> _Named:
 class Connectors:
     """How links are opened, by what a provider answered or by kind."""
 
-    plain: Connector
+    plain: Connector = attrs.field(validator=offering("hold"))
     """For a `PlainEndpoint`."""
-    noise: Connector | None = None
+    noise: Connector | None = attrs.field(default=None, validator=optional(offering("hold")))
     """For a `ConnectBundle`; without one such an answer ends the attempt."""
-    local: Connector | None = None
+    local: Connector | None = attrs.field(default=None, validator=optional(offering("hold")))
     """For the environment on this machine; without one there is none."""
-    identity: IdentityFactory | None = None
+    identity: IdentityFactory | None = attrs.field(default=None, validator=optional(offering("__call__")))
     """Makes the harness identity of an environment when it first connects."""
 
 
@@ -88,13 +98,11 @@ class Backstage:
         self,
         *,
         actors: Pool,
-        links: Pool,
-        hold: Callable[..., Awaitable[None]],
         connectors: Connectors,
         rules: AttemptRules,
         token: trio.lowlevel.TrioToken,
     ) -> None:
-        self.actors, self.links, self._hold = actors, links, hold
+        self.actors = actors
         self.connectors, self.rules, self.token = connectors, rules, token
         self.events = EventStream()
         self.counters = Counters()
@@ -129,12 +137,6 @@ class Backstage:
         if first_s is None or deadline_s < first_s:
             self.deadline_set.set()
             self.deadline_set = trio.Event()
-
-    def begin_attempt(self, body: "Body", attempt: int) -> None:
-        """Start the task that connects."""
-        self.counters.attempts += 1
-        name = f"{label_of(body.life)}.{attempt}"
-        body.link = self.links.start_child_nowait(ChildSpec(name, self._hold, body, attempt, restart=Restart.TEMPORARY))
 
     def forget(self, body: "Body") -> None:
         """Let go of a body that has ended."""

@@ -5,22 +5,21 @@ is how an environment which nobody can reach any more comes to be closed.
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import trio
 
-from actors import ActorGone, MachineReference
+from actors import ActorGone, MachineReference, WaitsForItself
 from actors.environments._connection import (
     Closed,
     ConnectionState,
     News,
     OperationAsked,
 )
-from actors.environments._errors import EnvironmentClosed
+from actors.environments._errors import EnvironmentClosed, WillNotStop
 from actors.environments._gate import DeadlinePassed, Gate
 from actors.environments._lifecycle import (
     BeginAttempt,
-    Effect,
     EndActor,
     EndLink,
     Event,
@@ -30,10 +29,21 @@ from actors.environments._outcomes import NotYet, joined_attempt, refusal, start
 from actors.environments._provider import ConnectProvider
 from actors.environments._seams import Client, HarnessIdentity
 from actors.environments._watch import Change, WatchSource
-from supervision import Child
 
 if TYPE_CHECKING:
     from actors.environments._backstage import Backstage
+
+
+STOP_S = 10.0
+"""How long an end is waited for: an actor is killed after 5 s, and given as long again."""
+
+
+class Stoppable(Protocol):
+    """What can be told to end now."""
+
+    def stop(self) -> None:
+        """End."""
+        ...
 
 
 class Body:
@@ -64,7 +74,8 @@ class Body:
         self.released = False
         self.final: Lifecycle | None = None
         self.client: Client | None = None
-        self.link: Child | None = None
+        # What the actor holds now.
+        self.link: Stoppable | None = None
         self.tries = 0
         # Made at first use: most environments of a large fleet are never waited for at once.
         self.identity: HarnessIdentity | None = None
@@ -114,18 +125,17 @@ class Body:
         self.final, effects = before.handle(Closed(reason, now_s))
         self.backstage.forget(self)
         for effect in effects:
-            self.carry_out(effect)
+            assert not isinstance(effect, BeginAttempt), "nothing begins at the end"
+            self.end(effect)
         self.client = self.provider = self.identity = None
         self._tell(before, self.final, now_s)
 
-    def carry_out(self, effect: Effect) -> None:
-        """Do what the life decided."""
+    def end(self, effect: EndLink | EndActor) -> None:
+        """Do what the life decided at its end."""
         match effect:
-            case BeginAttempt(attempt):
-                self.backstage.begin_attempt(self, attempt)
             case EndLink():
                 if self.link is not None:
-                    self.link.request_stop()
+                    self.link.stop()
             case EndActor():
                 self.reference.stop()
 
@@ -202,14 +212,21 @@ class Body:
         return joined_attempt(self.life)
 
     async def wait_stopped(self) -> None:
-        """Wait until its tasks have ended; each is killed when it does not stop in time.
+        """Wait until its task has ended; it is killed when it does not stop in time.
+
+        Raises:
+            WillNotStop: It goes on after it was killed.
 
         Cancelled:
-            They go on ending.
+            It goes on ending.
         """
-        await self.reference.wait_stopped()
-        if self.link is not None:
-            await self.link.wait_stopped()
+        with trio.move_on_after(STOP_S) as waiting:
+            try:
+                await self.reference.wait_stopped()
+            except WaitsForItself:  # Its own provider or connector closes it, and has been stopped by that.
+                await trio.lowlevel.checkpoint()
+        if waiting.cancelled_caught:
+            raise WillNotStop(self.life.environment_id, self.life.generation, STOP_S)
 
     async def wait_started(self) -> None:
         """Wait until the start is over, well or badly."""

@@ -1,13 +1,16 @@
 """From settings to a first set of environments: a snapshot, a URL value, or the Noise variables."""
 
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import Final, cast
 
 import attrs
+from attrs.validators import optional
 
-from actors.environments._errors import ProtocolError, RegistryConfigurationError
+from actors.environments._demands import a_text, all_of, must_be_text, must_offer, of
+from actors.environments._errors import ProtocolError, RegistryConfigurationError, TooManyEnvironments
 from actors.environments._ids import LOCAL_ENVIRONMENT_ID, REMOTE_ENVIRONMENT_ID, check_environment_id
-from actors.environments._provider import ConnectProvider
+from actors.environments._printable import printable, shown_url, url_without_secrets
+from actors.environments._provider import ConnectProvider, FixedEndpoint, PlainEndpoint, Secretive
 
 REGISTRY_URL_VARIABLE: Final = "CODEX_EXEC_SERVER_NOISE_REGISTRY_URL"
 ENVIRONMENT_ID_VARIABLE: Final = "CODEX_EXEC_SERVER_NOISE_ENVIRONMENT_ID"
@@ -15,19 +18,32 @@ AUTH_TOKEN_VARIABLE: Final = "CODEX_EXEC_SERVER_NOISE_AUTH_TOKEN"  # noqa: S105 
 ACCOUNT_ID_VARIABLE: Final = "CODEX_EXEC_SERVER_NOISE_CHATGPT_ACCOUNT_ID"
 
 
+_PAIRS = "it must hold pairs of an id and a provider or a URL"
+
+
 def _as_pairs(pairs: Iterable[tuple[str, ConnectProvider | str]]) -> tuple[tuple[str, ConnectProvider | str], ...]:
-    return tuple(pairs)
+    return all_of("environments", pairs, _is_pair, _PAIRS)
+
+
+def _is_pair(value: object) -> bool:
+    return isinstance(value, tuple) and len(cast("tuple[object, ...]", value)) == 2
+
+
+def _shown_pairs(pairs: tuple[tuple[str, ConnectProvider | str], ...]) -> str:
+    return repr([(key, url_without_secrets(how) if isinstance(how, str) else how) for key, how in pairs])
 
 
 @attrs.frozen(kw_only=True)
 class Snapshot:
     """The environments with which a manager is opened. Nothing begins connecting before all of it was checked."""
 
-    environments: tuple[tuple[str, ConnectProvider | str], ...] = attrs.field(default=(), converter=_as_pairs)
+    environments: tuple[tuple[str, ConnectProvider | str], ...] = attrs.field(
+        default=(), converter=_as_pairs, repr=_shown_pairs
+    )
     """Each id with its provider, or with the URL of a plain executor."""
-    default: str | None = None
+    default: str | None = attrs.field(default=None, validator=optional(a_text))
     """The id of the default environment; none means that there is no default."""
-    include_local: bool = False
+    include_local: bool = attrs.field(default=False, validator=of(bool))
     """Whether this machine is one of them."""
 
     @classmethod
@@ -51,6 +67,8 @@ DISABLED: Final = "none"
 
 def normal_url(value: str | None) -> str | None:
     """Trim a URL value; blank counts as absent, and ``none`` in any letters is `DISABLED`."""
+    if value is not None:
+        must_be_text("url", value)
     url = (value or "").strip()
     if not url:
         return None
@@ -71,11 +89,13 @@ def required_url(value: str) -> str:
     return url
 
 
-def check_snapshot(snapshot: Snapshot, *, can_be_local: bool) -> None:
+def check_snapshot(snapshot: Snapshot, *, can_be_local: bool, most: int) -> None:
     """Refuse a snapshot that does not hold together, before anything of it is used.
 
     Raises:
         ProtocolError: The rule that it breaks.
+        InvalidOption: One of its providers or URLs cannot serve.
+        TooManyEnvironments: It holds more than a manager with this bound may.
     """
     if snapshot.include_local and not can_be_local:
         raise ProtocolError("local environment requires configured runtime paths")
@@ -84,10 +104,24 @@ def check_snapshot(snapshot: Snapshot, *, can_be_local: bool) -> None:
     if snapshot.include_local:
         known.add(LOCAL_ENVIRONMENT_ID)
     if snapshot.default is not None and snapshot.default not in known:
-        raise ProtocolError(f"default environment `{snapshot.default}` is not configured")
+        raise ProtocolError(f"default environment `{printable(snapshot.default)}` is not configured")
     for _, transport in snapshot.environments:
-        if isinstance(transport, str):
-            required_url(transport)
+        provider_of(transport)
+    if len(known) > most:
+        raise TooManyEnvironments([*known][most], most)
+
+
+def provider_of(transport: ConnectProvider | str) -> ConnectProvider:
+    """The provider of an environment that is given by a provider or by the URL of a plain executor.
+
+    Raises:
+        ProtocolError: The URL is blank, or says that it is disabled.
+        InvalidOption: It is neither, or the URL is of another kind.
+    """
+    if isinstance(transport, str):
+        return FixedEndpoint(PlainEndpoint(websocket_url=required_url(transport)))
+    must_offer("connect_bundle", "provider", transport)
+    return transport
 
 
 def _check_ids(ids: Iterable[str]) -> None:
@@ -100,16 +134,16 @@ def _check_ids(ids: Iterable[str]) -> None:
 
 
 @attrs.frozen(kw_only=True)
-class NoiseSettings:
+class NoiseSettings(Secretive):
     """What is needed to ask a registry for the bundle of one environment."""
 
-    registry_url: str
+    registry_url: str = attrs.field(repr=shown_url, validator=a_text)
     """Where the registry is."""
-    environment_id: str
+    environment_id: str = attrs.field(validator=a_text)
     """How the registry calls the environment."""
-    auth_token: str = attrs.field(repr=False)
+    auth_token: str = attrs.field(repr=False, validator=a_text)
     """The right to ask."""
-    account_id: str | None = None
+    account_id: str | None = attrs.field(default=None, validator=optional(a_text))
     """On whose account."""
 
     @classmethod

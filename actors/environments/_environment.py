@@ -11,7 +11,7 @@ from actors.environments._body import Body
 from actors.environments._connection import ConnectionState, Phase, StartAsked
 from actors.environments._errors import NotSupported
 from actors.environments._gate import Gate
-from actors.environments._given import Given
+from actors.environments._given import Handle
 from actors.environments._lifecycle import Kind
 from actors.environments._options import RunOptions, StartOptions
 from actors.environments._outcomes import known_status, said_by
@@ -27,7 +27,7 @@ STATUS_TIMEOUT_S = 10.0
 
 
 @final
-class Environment(metaclass=Given):
+class Environment(Handle):
     """One generation of one environment. Whoever holds it keeps it alive, also after its id went to another one."""
 
     __slots__ = ("__weakref__", "_body")
@@ -92,7 +92,7 @@ class Environment(metaclass=Given):
 
     def subscribe_connection_state(self) -> Watch[ConnectionState] | None:
         """Watch whether it is connected; the environment on this machine has no connection to watch."""
-        return Watch(self._body.source_of_watches()) if self.is_remote else None
+        return Watch[ConnectionState].give(self._body.source_of_watches()) if self.is_remote else None
 
     async def wait_until_ready(self) -> None:
         """Join the one attempt to start it, and wait for how that ends.
@@ -196,9 +196,6 @@ class Environment(metaclass=Given):
         finally:
             backstage.leave_operation()
 
-    def __reduce_ex__(self, _protocol: object) -> NoReturn:
-        raise TypeError("an Environment lives in its run: it is not copied or pickled")
-
     def __del__(self) -> None:
         # While the id leads here the manager holds this handle, so this is one that was superseded or removed.
         body = self._body
@@ -208,7 +205,7 @@ class Environment(metaclass=Given):
 
 
 @final
-class EnvironmentProcesses(metaclass=Given):
+class EnvironmentProcesses(Handle):
     """Processes of one environment, which it keeps alive."""
 
     __slots__ = ("_environment",)

@@ -1,11 +1,26 @@
 """What can go wrong with an environment. The texts that peers know are kept word for word."""
 
-from typing import Self
+from typing import Any, Self
 
 from actors import ActorsError
+from actors.environments._printable import printable
 
 
-class OutOfPlace(ActorsError):
+class EnvironmentsError(ActorsError):
+    """What all of them share: a copy or a pickle keeps sentence and facts; the cause stays where it was raised."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The way that exceptions are born with calls `__init__` with the finished sentence.
+        return _restored, (type(self), self.args, self.__dict__)
+
+
+def _restored(kind: type[EnvironmentsError], args: tuple[Any, ...], facts: dict[str, Any]) -> EnvironmentsError:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(facts)
+    return error
+
+
+class OutOfPlace(EnvironmentsError):
     """An event has no place in the state it met; nothing was changed."""
 
     def __init__(self, state: str, event: str) -> None:
@@ -13,7 +28,7 @@ class OutOfPlace(ActorsError):
         self.state, self.event = state, event
 
 
-class ProtocolError(ActorsError):
+class ProtocolError(EnvironmentsError):
     """Somebody did not keep to what was agreed: a caller, a provider or a peer. Trying again does not help."""
 
     def __init__(self, message: str) -> None:
@@ -54,7 +69,7 @@ class UnknownEnvironment(ProtocolError):
     """No environment is registered under this id."""
 
     def __init__(self, environment_id: str) -> None:
-        super().__init__(f"environment `{environment_id}` is not registered")
+        super().__init__(f"environment `{printable(environment_id)}` is not registered")
         self.environment_id = environment_id
 
 
@@ -76,7 +91,7 @@ class AlreadyFailed(ProtocolError):
         self.add_note("Report it with recover=True to bring this very environment back.")
 
 
-class ProvisioningConflict(ActorsError):
+class ProvisioningConflict(EnvironmentsError):
     """The id belongs to an environment that is provisioned in another way; it was left alone."""
 
     def __init__(self, environment_id: str) -> None:
@@ -84,7 +99,7 @@ class ProvisioningConflict(ActorsError):
         self.environment_id = environment_id
 
 
-class TooManyEnvironments(ActorsError):
+class TooManyEnvironments(EnvironmentsError):
     """The manager holds as many environments as it may; nothing was registered."""
 
     def __init__(self, environment_id: str, most: int) -> None:
@@ -95,7 +110,7 @@ class TooManyEnvironments(ActorsError):
         self.environment_id, self.most = environment_id, most
 
 
-class ManagerClosed(ActorsError):
+class ManagerClosed(EnvironmentsError):
     """The manager takes no new environments: it is draining or closed."""
 
     def __init__(self, doing: str) -> None:
@@ -103,30 +118,34 @@ class ManagerClosed(ActorsError):
         self.doing = doing
 
 
-class NotInThisRun(ActorsError):
+_FROM_THREAD = ("complete", "fail", "abandon")
+
+
+class NotInThisRun(EnvironmentsError):
     """A synchronous operation was called from outside the run that owns the environment."""
 
     def __init__(self, operation: str) -> None:
+        from_thread = f"registration.from_thread.{operation}()" if operation in _FROM_THREAD else "trio.from_thread"
         super().__init__(
-            f"{operation}() was called outside the run that owns the environment; from another thread use "
-            f"registration.from_thread.{operation}()"
+            f"{operation}() was called outside the run that owns the environment, or after its end; from another "
+            f"thread use {from_thread}"
         )
         self.operation = operation
 
 
-class RegistrationUsed(ActorsError):
+class RegistrationUsed(EnvironmentsError):
     """The registration was used before; what came first stands."""
 
     def __init__(self, environment_id: str, generation: int, outcome: str, ago_s: float) -> None:
         super().__init__(
             f"the registration of environment `{environment_id}` generation {generation} was already completed: "
-            f"{outcome}, {ago_s:.3g} s ago; the first outcome stands"
+            f"{printable(outcome)}, {ago_s:.3g} s ago; the first outcome stands"
         )
         self.environment_id, self.generation = environment_id, generation
         self.outcome, self.ago_s = outcome, ago_s
 
 
-class RegistrationInactive(ActorsError):
+class RegistrationInactive(EnvironmentsError):
     """The environment of this registration is gone, so there is nothing left to complete."""
 
     def __init__(self, environment_id: str, generation: int) -> None:
@@ -135,7 +154,7 @@ class RegistrationInactive(ActorsError):
         self.add_note(f"Environment `{environment_id}` generation {generation} was closed, or nobody held it any more.")
 
 
-class EnvironmentUnavailable(ActorsError):
+class EnvironmentUnavailable(EnvironmentsError):
     """The gate of the environment failed or was abandoned, so it cannot be used."""
 
     def __init__(self, environment_id: str, generation: int, message: str, *, abandoned: bool = False) -> None:
@@ -149,7 +168,7 @@ class EnvironmentUnavailable(ActorsError):
         return False
 
 
-class ConnectFailed(ActorsError):
+class ConnectFailed(EnvironmentsError):
     """An attempt to connect failed; what the provider or the transport raised is the cause.
 
     Providers and transports may raise it themselves, with `retryable` saying whether another attempt makes sense.
@@ -163,7 +182,7 @@ class ConnectFailed(ActorsError):
         self.environment_id, self.generation, self.attempt = environment_id, generation, attempt
 
 
-class LinkLost(ActorsError):
+class LinkLost(EnvironmentsError):
     """The link to the environment is gone; what was under way may or may not have been done."""
 
     def __init__(self, environment_id: str, generation: int, reason: str) -> None:
@@ -171,7 +190,7 @@ class LinkLost(ActorsError):
         self.environment_id, self.generation, self.reason = environment_id, generation, reason
 
 
-class EnvironmentClosed(ActorsError):
+class EnvironmentClosed(EnvironmentsError):
     """The environment was closed; it ends every wait and takes no more operations."""
 
     def __init__(self, environment_id: str, generation: int, reason: str) -> None:
@@ -179,7 +198,18 @@ class EnvironmentClosed(ActorsError):
         self.environment_id, self.generation, self.reason = environment_id, generation, reason
 
 
-class NotSupported(ActorsError):
+class WillNotStop(EnvironmentsError):
+    """An environment was closed, but its task goes on; nothing can end a task that shields itself."""
+
+    def __init__(self, environment_id: str, generation: int, waited_s: float) -> None:
+        super().__init__(
+            f"environment `{environment_id}` generation {generation} is closed, but its task still runs {waited_s:g} s "
+            "later: its provider or its connector shields itself from cancellation, or never awaits"
+        )
+        self.environment_id, self.generation, self.waited_s = environment_id, generation, waited_s
+
+
+class NotSupported(EnvironmentsError):
     """This environment cannot do what was asked, now or ever; what is missing is named."""
 
     def __init__(self, operation: str, why: str) -> None:
@@ -187,7 +217,7 @@ class NotSupported(ActorsError):
         self.operation, self.why = operation, why
 
 
-class RegistryConfigurationError(ActorsError):
+class RegistryConfigurationError(EnvironmentsError):
     """The settings of the registry do not hold together."""
 
     def __init__(self, message: str) -> None:

@@ -1,39 +1,28 @@
 """Tell every listener what happened and wait for none: who is slow misses the oldest, and is told how many."""
 
 from collections import deque
-from types import TracebackType
+from collections.abc import AsyncGenerator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Self
 
 import attrs
 import trio
 
-from actors import InvalidOption
+from actors.environments._demands import must_be_count
 from actors.environments._events import EnvironmentEvent, EventsMissed
+from actors.environments._given import Handle
 
 
-class EnvironmentEvents:
+class EnvironmentEvents(Handle):
     """One listener's bounded queue: ``async with manager.events() as events: async for event in events``."""
 
-    def __init__(self, stream: "EventStream", capacity: int) -> None:
-        if capacity < 1:
-            raise InvalidOption("capacity", capacity, "it must be at least 1")
-        self._stream, self._capacity = stream, capacity
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
         self._waiting: deque[EnvironmentEvent] = deque()
         self._missed = 0
         self._is_over = False
         self._lot = trio.lowlevel.ParkingLot()
         self.missed = 0
-
-    async def __aenter__(self) -> Self:
-        await trio.lowlevel.checkpoint()
-        self._stream.add(self)
-        return self
-
-    async def __aexit__(
-        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
-    ) -> None:
-        self._stream.remove(self)
-        self.end()
 
     def __aiter__(self) -> Self:
         return self
@@ -109,12 +98,24 @@ class EventStream:
         for listener in self._listeners:
             listener.end()
 
-    def add(self, listener: EnvironmentEvents) -> None:
-        """Let somebody listen from now on."""
+    def listen(self, capacity: int) -> AbstractAsyncContextManager[EnvironmentEvents]:
+        """Let somebody listen for as long as a block lasts.
+
+        Raises:
+            InvalidOption: The capacity is no whole number of 1 or more.
+        """
+        must_be_count("capacity", capacity, 1)
+        return self._listening(capacity)
+
+    @asynccontextmanager
+    async def _listening(self, capacity: int) -> AsyncGenerator[EnvironmentEvents, None]:
+        await trio.lowlevel.checkpoint()
+        listener: EnvironmentEvents = EnvironmentEvents.give(capacity)
         self._listeners.append(listener)
         if self._is_over:
             listener.end()
-
-    def remove(self, listener: EnvironmentEvents) -> None:
-        """Let somebody listen no more."""
-        self._listeners.remove(listener)
+        try:
+            yield listener
+        finally:
+            self._listeners.remove(listener)
+            listener.end()

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, final
 import trio
 
 from actors.environments._errors import RegistrationInactive
+from actors.environments._given import Handle
 from actors.environments._ready_info import ReadyInfo
 
 if TYPE_CHECKING:
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @final
-class FromThread:
+class FromThread(Handle):
     """Complete, fail or abandon from any thread: each call waits until the run has carried it out.
 
     What the operation raises comes out here. After the end of the run the registration is inactive.

@@ -1,6 +1,6 @@
-"""Handles are given, not made: a class of this metaclass has no public constructor."""
+"""Handles are given, not made: a class of this metaclass has no public constructor, and a handle has no copies."""
 
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 T = TypeVar("T")
 
@@ -15,3 +15,12 @@ class Given(type):
     def give(cls: type[T], *args: Any) -> T:
         """Make one; for the owner alone."""
         return type.__call__(cls, *args)  # type: ignore[no-any-return]  # What a type's call makes is of that type.
+
+
+class Handle(metaclass=Given):
+    """What leads to something alive: a copy would be a second right, or watch something that never moves."""
+
+    __slots__ = ()
+
+    def __reduce_ex__(self, _protocol: object) -> NoReturn:
+        raise TypeError(f"{type(self).__name__} lives in its run: it is not copied or pickled")

@@ -5,7 +5,9 @@ from contextlib import asynccontextmanager
 from typing import final
 
 import attrs
+from attrs.validators import optional
 
+from actors.environments._demands import Demand, of, offering
 from actors.environments._errors import NotSupported
 from actors.environments._outcomes import said_by
 from actors.environments._provider import Answer, PlainEndpoint
@@ -28,16 +30,19 @@ from actors.harness import (
 MANAGED_CLIENT_NAME = "greenroom-environment"
 
 
+_RECOVERY: Demand = optional(of(RecoveryPolicy))
+
+
 @final
 @attrs.frozen(kw_only=True)
 class HarnessConnector:
     """Open a harness to a `PlainEndpoint` and hold it: it resumes its own session while that can be done."""
 
-    dialer: Dialer | None = None
+    dialer: Dialer | None = attrs.field(default=None, validator=optional(offering("dial")))
     """How to get there; a WebSocket when left out."""
-    recovery: RecoveryPolicy | None = RECOVERY
+    recovery: RecoveryPolicy | None = attrs.field(default=RECOVERY, validator=_RECOVERY)
     """How a lost connection gets its session back; not at all when None."""
-    limits: HarnessLimits = LIMITS
+    limits: HarnessLimits = attrs.field(default=LIMITS, validator=of(HarnessLimits))
     """How long to wait, how much to hold."""
 
     async def hold(self, request: LinkRequest, report: LinkReport, /) -> None:

@@ -9,6 +9,7 @@ import unicodedata
 from typing import Final
 
 from actors.environments._errors import InvalidEnvironmentId
+from actors.environments._printable import shown
 
 MAX_ENVIRONMENT_ID_BYTES: Final = 256
 """The longest accepted id, in bytes of UTF-8."""
@@ -26,6 +27,7 @@ def check_environment_id(environment_id: str) -> None:
     Raises:
         InvalidEnvironmentId: It is empty, reserved, too long, or could be mistaken for another one.
     """
+    must_be_id(environment_id)
     if environment_id == "":
         raise InvalidEnvironmentId("environment id cannot be empty", environment_id)
     if environment_id == LOCAL_ENVIRONMENT_ID:
@@ -36,17 +38,15 @@ def check_environment_id(environment_id: str) -> None:
         raise InvalidEnvironmentId(sentence, environment_id)
 
 
-def shown(text: str, longest: int = 64) -> str:
-    """A foreign text as one line of printable ASCII in quotes, cut in the middle of nowhere but said to be cut."""
-    cut = ascii(text[:longest])
-    return cut if len(text) <= longest else f"{cut} and {len(text) - longest} more characters"
+def must_be_id(environment_id: object) -> None:
+    """Refuse what is no text at all; any text may be asked for.
 
-
-def printable(text: str) -> str:
-    """A foreign text in which nothing but printable characters is left as it was, so that it stays one line."""
-    if text.isprintable():
-        return text
-    return "".join(character if character.isprintable() else ascii(character)[1:-1] for character in text)
+    Raises:
+        InvalidEnvironmentId: It is something else.
+    """
+    if not isinstance(environment_id, str):
+        kind = type(environment_id).__name__
+        raise InvalidEnvironmentId(f"environment id must be a text, got {kind}", f"<{kind}>")
 
 
 def _fault_of(environment_id: str) -> str | None:

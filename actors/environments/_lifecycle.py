@@ -174,25 +174,24 @@ class Lifecycle:
         connection = self.connection.handle(event)
         if connection is self.connection:
             return self, ()
-        return self._with(connection)._begin_if_due()
+        return self._begin(connection) if self.gate is Gate.READY else (self._with(connection), ())
 
-    def _begin_if_due(self) -> tuple["Lifecycle", Sequence[Effect]]:
-        if self.gate is not Gate.READY:
-            return self, ()
-        connection = self.connection.begin()
-        return self._with(connection), (BeginAttempt(connection.attempt),)
+    def _begin(
+        self, connection: Connection, provisioning: Provisioning | None = None
+    ) -> tuple["Lifecycle", Sequence[Effect]]:
+        begun = connection.begin()
+        return self._with(begun, provisioning), (BeginAttempt(begun.attempt),)
 
     def _move_gate(self, event: GateEvent) -> tuple["Lifecycle", Sequence[Effect]]:
-        life = self._with(self.connection, self.provisioning.handle(event))
-        if life.gate is self.gate:
-            return life, ()
-        if life.gate is not Gate.READY:
-            shut = self.connection.handle(GateShut(event.now_s))
-            return life._with(shut), ()
-        if self.gate is not Gate.PENDING:
-            reopened = self.connection.handle(GateReopened(event.now_s))
-            return life._with(reopened), ()
-        return life._begin_if_due() if self.connection.phase is Phase.STARTING else (life, ())
+        connection, provisioning = self.connection, self.provisioning.handle(event)
+        if provisioning.gate is not self.gate:
+            if provisioning.gate is not Gate.READY:
+                connection = connection.handle(GateShut(event.now_s))
+            elif self.gate is not Gate.PENDING:
+                connection = connection.handle(GateReopened(event.now_s))
+            elif connection.phase is Phase.STARTING:
+                return self._begin(connection, provisioning)
+        return self._with(connection, provisioning), ()
 
     def _hear(self, news: News) -> tuple["Lifecycle", Sequence[Effect]]:
         if self.connection.is_stale(news):

@@ -1,12 +1,14 @@
-"""One attempt to connect, and the link it leads to: a task of its own, so that no waiter's cancellation touches it.
+"""One attempt to connect, and the link it leads to, in the task of the environment's actor: no waiter touches it.
 
 It asks the provider, more than once if the failure allows it, hands the answer to the connector, and tells the life
-what becomes of it. Whatever way it ends, it has told an end.
+what becomes of it. Whatever way it ends, it has told an end. The actor has nothing else to do meanwhile: the next
+attempt begins when this one is over, and the end of the environment stops it from outside.
 """
 
+import contextlib
 import math
 from functools import partial
-from typing import Any
+from typing import NoReturn
 
 import trio
 
@@ -22,58 +24,92 @@ from actors.environments._connection import (
 )
 from actors.environments._errors import ConnectFailed, EnvironmentClosed, ProtocolError
 from actors.environments._outcomes import said_by
+from actors.environments._printable import printable
 from actors.environments._provider import Answer, ConnectBundle, ConnectProvider, FixedEndpoint, PlainEndpoint
-from actors.environments._retry import is_retryable
+from actors.environments._retry import AttemptRules, is_retryable
 from actors.environments._seams import Client, Connector, HarnessIdentity, LinkRequest
-from supervision import ChildStatus
+
+_STOPPED = "the attempt was stopped"
 
 
-async def hold_link(body: Body, attempt: int, *, task_status: ChildStatus[Any]) -> None:
+async def hold_link(body: Body, attempt: int) -> None:
     """Connect and hold the link, reporting to the body.
 
     Cancelled:
         The attempt has failed, or the link has ended; the life knows.
     """
-    task_status.started()
-    link = _Link(body, attempt)
+    if body.life.is_closed:
+        return  # It ended before its actor came to this.
+    body.backstage.counters.attempts += 1
+    body.link = link = Link(body, attempt)
     try:
         await link.run()
-        link.over(ConnectFailed("the connector let the link go", retryable=True))
     except Exception as error:  # Not lost: it becomes the cause of every waiter's own ConnectFailed.
         link.over(error)
     finally:
-        link.over(ConnectFailed("the attempt was stopped", retryable=True))
+        link.over(ConnectFailed(_STOPPED, retryable=True))
+        body.link = None
 
 
-class _Link:
+class Link:
     """One attempt as its connector sees it."""
 
     def __init__(self, body: Body, attempt: int) -> None:
         self._body, self._attempt = body, attempt
-        self._is_open = self._is_over = False
-        self._opening = trio.CancelScope()
+        self._is_answered = self._is_open = self._is_over = self._is_stopped = False
+        # One for each try, since what it bounds comes one after the other: the provider's answer, then the opening.
+        self._scope = trio.CancelScope()
 
-    async def run(self) -> None:
-        """Ask, connect, and stay until the link is gone."""
-        body, rules = self._body, self._body.backstage.rules
-        provider = body.provider
-        # An address that is fixed asks for no key, and a key pair costs more than all the rest of an environment.
-        identity = None if provider is None or isinstance(provider, FixedEndpoint) else self._identity()
-        # This machine has no provider: nobody needs to be asked how to reach it.
-        answer = None if provider is None else await self._ask(provider, identity)
-        request = LinkRequest(
-            environment_id=body.life.environment_id,
-            generation=body.life.generation,
-            attempt=self._attempt,
-            answer=answer,
-            identity=identity,
-            renew=None if provider is None else partial(_ask_once, provider, identity, rules.provider_call_s),
-        )
-        connector = self._local_connector() if answer is None else self._connector_for(answer)
-        with trio.CancelScope(deadline=trio.current_time() + rules.connect_s) as self._opening:
+    def stop(self) -> None:
+        """Let it end now."""
+        self._is_stopped = True
+        self._scope.cancel()
+
+    async def run(self) -> NoReturn:
+        """Ask, connect, and stay until the link is gone; ask again while that makes sense.
+
+        Raises:
+            Exception: Why there is no link, or why there is none any more.
+        """
+        body, life, rules = self._body, self._body.life, self._body.backstage.rules
+        began_s, key = trio.current_time(), f"{life.environment_id}/{life.generation}/{self._attempt}"
+        body.tries, pause_s = 0, 0.0
+        while True:
+            try:
+                await self._try_once(pause_s)
+            except ActorsError as error:
+                if self._is_answered or self._is_stopped or not is_retryable(error):
+                    raise
+                at_least_s = getattr(error, "retry_after_s", None) or 0.0
+                next_s = rules.pause_s(body.tries, trio.current_time() - began_s, key, at_least_s=at_least_s)
+                if next_s is None:
+                    raise
+                pause_s = next_s
+
+    async def _try_once(self, pause_s: float) -> NoReturn:
+        rules = self._body.backstage.rules
+        self._scope = trio.CancelScope(deadline=trio.current_time() + pause_s + rules.provider_call_s)
+        with self._scope:
+            if pause_s:
+                await trio.sleep(pause_s)
+            self._body.tries += 1
+            request = await self._ask()
+            self._is_answered = True
+            connector = self._connector_for(request.answer)
+            self._scope.deadline = trio.current_time() + rules.connect_s
             await connector.hold(request, self)
-        if self._opening.cancelled_caught:
-            raise ConnectFailed(f"no link was open {rules.connect_s:g} s after the provider's answer", retryable=True)
+            raise ConnectFailed("the connector let the link go", retryable=True)
+        raise self._cut_off()
+
+    def _cut_off(self) -> ConnectFailed:
+        rules = self._body.backstage.rules
+        if self._is_stopped:
+            said = _STOPPED
+        elif self._is_answered:
+            said = f"no link was open {rules.connect_s:g} s after the provider's answer"
+        else:
+            said = _no_answer_within(rules.provider_call_s)
+        return ConnectFailed(said, retryable=True)
 
     def opened(self, client: Client, /) -> None:
         """The link can be used; without anybody who wants it, unwind the connector."""
@@ -81,7 +117,7 @@ class _Link:
         if not body.hear(lambda now_s: AttemptSucceeded(self._attempt, now_s), client):
             raise EnvironmentClosed(body.life.environment_id, body.life.generation, "it was closed while connecting")
         self._is_open = True
-        self._opening.deadline = math.inf
+        self._scope.deadline = math.inf
 
     def interrupted(self, reason: str, /) -> None:
         """The transport is gone, the session may come back."""
@@ -97,12 +133,13 @@ class _Link:
             return
         self._is_over = True
         attempt, hear = self._attempt, self._body.hear
-        if self._is_open:
-            hear(lambda now_s: LinkEnded(attempt, said_by(error), now_s))
-        elif is_retryable(error):
-            hear(lambda now_s: AttemptFailed(attempt, error, now_s))
-        else:
-            hear(lambda now_s: AttemptRefused(attempt, error, now_s))
+        with contextlib.suppress(EnvironmentClosed):  # Its actor is being killed: then this has closed it.
+            if self._is_open:
+                hear(lambda now_s: LinkEnded(attempt, said_by(error), now_s))
+            elif is_retryable(error):
+                hear(lambda now_s: AttemptFailed(attempt, error, now_s))
+            else:
+                hear(lambda now_s: AttemptRefused(attempt, error, now_s))
 
     def _identity(self) -> HarnessIdentity | None:
         body = self._body
@@ -114,50 +151,53 @@ class _Link:
                 raise ProtocolError(f"failed to generate Noise harness identity: {said_by(error)}") from error
         return body.identity
 
-    async def _ask(self, provider: ConnectProvider, identity: HarnessIdentity | None) -> Answer:
-        body, life, rules = self._body, self._body.life, self._body.backstage.rules
-        began_s, key = trio.current_time(), f"{life.environment_id}/{life.generation}/{self._attempt}"
-        body.tries = 0
-        while True:
-            body.tries += 1
-            try:
-                return await _ask_once(provider, identity, rules.provider_call_s)
-            except ActorsError as error:
-                at_least_s = getattr(error, "retry_after_s", None) or 0.0
-                pause_s = rules.pause_s(body.tries, trio.current_time() - began_s, key, at_least_s=at_least_s)
-                if pause_s is None or not is_retryable(error):
-                    raise
-            await trio.sleep(pause_s)
+    async def _ask(self) -> LinkRequest:
+        body, life = self._body, self._body.life
+        provider = body.provider
+        # An address that is fixed asks for no key, and a key pair costs more than all the rest of an environment.
+        identity = None if provider is None or isinstance(provider, FixedEndpoint) else self._identity()
+        return LinkRequest(
+            environment_id=life.environment_id,
+            generation=life.generation,
+            attempt=self._attempt,
+            # This machine has no provider: nobody needs to be asked how to reach it.
+            answer=None if provider is None else await _answer_of(provider, identity),
+            identity=identity,
+            renew=None if provider is None else partial(_renew, provider, identity, body.backstage.rules),
+        )
 
-    def _local_connector(self) -> Connector:
-        connector = self._body.backstage.connectors.local
-        if connector is None or self._body.life.is_closed:
-            raise ConnectFailed("it was closed before the attempt began")
-        return connector
-
-    def _connector_for(self, answer: Answer) -> Connector:
+    def _connector_for(self, answer: Answer | None) -> Connector:
         connectors, body = self._body.backstage.connectors, self._body
         match answer:
+            case None:
+                if connectors.local is None or body.life.is_closed:
+                    raise ConnectFailed("it was closed before the attempt began")
+                return connectors.local
             case PlainEndpoint():
                 return connectors.plain
             case ConnectBundle(environment_id=environment_id):
                 if environment_id != body.bundle_environment_id:
                     expected = f"expected `{body.bundle_environment_id}`"
-                    raise ProtocolError(f"connect bundle is for environment `{environment_id}`, {expected}")
+                    raise ProtocolError(f"connect bundle is for environment `{printable(environment_id)}`, {expected}")
                 if connectors.noise is None:
                     # Never a plain connection in its place: whoever answers with a bundle asked for encryption.
                     raise ConnectFailed("this manager has no Noise connector, so a connect bundle cannot be used")
                 return connectors.noise
 
 
-async def _ask_once(provider: ConnectProvider, identity: HarnessIdentity | None, within_s: float) -> Answer:
-    with trio.move_on_after(within_s):
-        return _checked(await provider.connect_bundle(None if identity is None else identity.public_key))
-    raise ConnectFailed(f"the provider did not answer within {within_s:g} s", retryable=True)
+async def _renew(provider: ConnectProvider, identity: HarnessIdentity | None, rules: AttemptRules) -> Answer:
+    with trio.move_on_after(rules.provider_call_s):
+        return await _answer_of(provider, identity)
+    raise ConnectFailed(_no_answer_within(rules.provider_call_s), retryable=True)
 
 
-def _checked(answer: object) -> Answer:
+async def _answer_of(provider: ConnectProvider, identity: HarnessIdentity | None) -> Answer:
+    answer: object = await provider.connect_bundle(None if identity is None else identity.public_key)
     if isinstance(answer, PlainEndpoint | ConnectBundle):
         return answer
     kind = type(answer).__name__
     raise ProtocolError(f"provider answered with {kind}, expected a ConnectBundle or a PlainEndpoint")
+
+
+def _no_answer_within(within_s: float) -> str:
+    return f"the provider did not answer within {within_s:g} s"

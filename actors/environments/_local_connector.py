@@ -6,7 +6,9 @@ from typing import final
 
 import attrs
 import trio
+from attrs.validators import optional
 
+from actors.environments._demands import of, offering
 from actors.environments._harness_connector import HarnessConnector, hold_harness
 from actors.environments._seams import LinkReport, LinkRequest
 from actors.executor import CloseReason, Executor, Limits, ProcessLauncher, open_executor
@@ -20,9 +22,9 @@ _MESSAGES_IN_FLIGHT = 16
 class LocalConnector:
     """Run an executor beside the manager; its processes end with the link."""
 
-    launcher: ProcessLauncher | None = None
+    launcher: ProcessLauncher | None = attrs.field(default=None, validator=optional(offering("launch")))
     """What starts processes; the system's own when left out."""
-    limits: Limits | None = None
+    limits: Limits | None = attrs.field(default=None, validator=optional(of(Limits)))
     """Its bounds."""
 
     async def hold(self, _request: LinkRequest, report: LinkReport, /) -> None:

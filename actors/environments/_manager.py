@@ -1,5 +1,6 @@
 """The manager: who has which id, and every way in. It owns no task: its environments run in pools it was given."""
 
+from contextlib import AbstractAsyncContextManager
 from typing import final
 
 import attrs
@@ -7,14 +8,15 @@ import trio
 
 from actors.environments._admission import Newcomer, admit, check_newcomer, lose_id, registration_of
 from actors.environments._backstage import Backstage
-from actors.environments._configuration import required_url
+from actors.environments._configuration import provider_of, required_url
+from actors.environments._demands import must_be_grace
 from actors.environments._environment import Environment, body_of
 from actors.environments._errors import ManagerClosed, ProvisioningConflict
 from actors.environments._event_stream import EnvironmentEvents
-from actors.environments._given import Given
-from actors.environments._ids import LOCAL_ENVIRONMENT_ID
+from actors.environments._given import Handle
+from actors.environments._ids import LOCAL_ENVIRONMENT_ID, must_be_id
 from actors.environments._lifecycle import Kind, Removed
-from actors.environments._provider import ConnectProvider, FixedEndpoint, PlainEndpoint
+from actors.environments._provider import ConnectProvider
 from actors.environments._provisioning import check_report, publish, take_report, takes_reports
 from actors.environments._ready_info import ReadyInfo
 from actors.environments._registration import Registration
@@ -56,7 +58,7 @@ class ManagerStatistics:
 
 
 @final
-class EnvironmentManager(metaclass=Given):
+class EnvironmentManager(Handle):
     """Register, find, replace and remove environments. Opened by `open_manager`.
 
     What is not async here is done in one breath and visible on return; it may be called from any task of the run.
@@ -117,7 +119,7 @@ class EnvironmentManager(metaclass=Given):
         Raises:
             ProtocolError: The URL is blank, or says that it is disabled.
         """
-        return self.upsert(environment_id, FixedEndpoint(PlainEndpoint(websocket_url=required_url(url))))
+        return self.upsert(environment_id, provider_of(required_url(url)))
 
     # Reports by id.
 
@@ -135,7 +137,7 @@ class EnvironmentManager(metaclass=Given):
             InvalidReadyInfo: The information breaks a rule; the old one stays.
         """
         now_s = self._now_s("publish_ready_info")
-        environment = self._roster.get(environment_id)
+        environment = self.get(environment_id)
         body = None if environment is None else body_of(environment)
         publish(body, environment_id, info, generation, now_s)
 
@@ -165,7 +167,7 @@ class EnvironmentManager(metaclass=Given):
             ProvisioningConflict: The holder of a registration completes it.
         """
         check_report(info_or_failure)
-        environment = self._roster.get(environment_id)
+        environment = self.get(environment_id)
         if environment is None:
             newcomer = Newcomer(
                 environment_id=environment_id, kind=Kind.PROVISIONED, provider=provider, report=info_or_failure
@@ -184,7 +186,7 @@ class EnvironmentManager(metaclass=Given):
         Raises:
             ProvisioningConflict: The id belongs to one that is provisioned in another way.
         """
-        environment = self._roster.get(environment_id)
+        environment = self.get(environment_id)
         if environment is None:
             newcomer = Newcomer(environment_id=environment_id, kind=Kind.PROVISIONED, provider=provider)
             return self._admit(newcomer, "materialize")
@@ -196,6 +198,7 @@ class EnvironmentManager(metaclass=Given):
 
     def get(self, environment_id: str) -> Environment | None:
         """Find who has the id now, whatever its state."""
+        must_be_id(environment_id)
         return self._roster.get(environment_id)
 
     @property
@@ -225,7 +228,7 @@ class EnvironmentManager(metaclass=Given):
         Cancelled:
             Nothing is left behind.
         """
-        environment = self._roster.get(environment_id)
+        environment = self.get(environment_id)
         if environment is None:
             await trio.lowlevel.checkpoint()
             return None
@@ -233,12 +236,12 @@ class EnvironmentManager(metaclass=Given):
 
     def why(self, environment_id: str) -> Why:
         """Say why the environment that has the id now is what it is; or that there is none."""
-        environment = self._roster.get(environment_id)
+        environment = self.get(environment_id)
         return explain_absence(environment_id) if environment is None else environment.why()
 
-    def events(self, *, capacity: int = 1024) -> EnvironmentEvents:
-        """Listen to what happens from now on; who is too slow misses the oldest, and is told how many."""
-        return EnvironmentEvents(self._backstage.events, capacity)
+    def events(self, *, capacity: int = 1024) -> AbstractAsyncContextManager[EnvironmentEvents]:
+        """Listen for as long as a block lasts; who is too slow misses the oldest, and is told how many."""
+        return self._backstage.events.listen(capacity)
 
     def statistics(self) -> ManagerStatistics:
         """Take a snapshot of the counters."""
@@ -261,6 +264,7 @@ class EnvironmentManager(metaclass=Given):
         Cancelled:
             The id is free all the same.
         """
+        must_be_id(environment_id)
         now_s = self._now_s("remove")
         environment = self._roster.free(environment_id)
         if environment is None:
@@ -278,11 +282,13 @@ class EnvironmentManager(metaclass=Given):
         """Take nobody in any more, let operations under way finish, then close every environment.
 
         Args:
-            grace_s: How long operations may take; what is not finished then ends with `EnvironmentClosed`.
+            grace_s: How long operations may take, 0 or more; what is not finished then ends with `EnvironmentClosed`.
 
         Cancelled:
             The manager takes nobody in; environments stay open.
         """
+        must_be_grace("grace_s", grace_s)
+        self._now_s("drain")
         self._backstage.doing = self._backstage.doing or "draining"
         with trio.move_on_after(grace_s):
             await self._backstage.wait_idle()

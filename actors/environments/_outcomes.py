@@ -74,7 +74,11 @@ def said_by(cause: BaseException | None) -> str:
     """What an exception says, or at least what it is; a failed attempt is not wrapped in itself."""
     if isinstance(cause, ConnectFailed):
         return cause.inner
-    return str(cause) or type(cause).__name__
+    try:
+        said = str(cause)
+    except Exception:  # It is somebody else's, and what it says is asked for wherever it goes: all it says is its name.
+        said = ""
+    return said or type(cause).__name__
 
 
 def _failure_since(life: Lifecycle, joined: int) -> ActorsError | None:

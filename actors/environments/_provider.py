@@ -5,48 +5,48 @@ from typing import Any, Protocol
 import attrs
 
 from actors import InvalidOption
+from actors.environments._demands import Shown, a_text, must_be_text, of
+from actors.environments._printable import shown_url
+
+_WEBSOCKET = "it must be a ws:// or wss:// URL"
 
 
-def _without_query(url: str) -> str:
-    """A URL up to the first `?` or `#`: what stands behind may be a secret."""
-    return repr(url.split("?", 1)[0].split("#", 1)[0])
-
-
-class _NotPickled:
-    """What is used once and holds a secret is not written anywhere."""
+class Secretive:
+    """What holds a secret is not written anywhere."""
 
     __slots__ = ()
 
     def __reduce__(self) -> str:
-        raise TypeError(f"{type(self).__name__} holds secrets and is used once: it is not pickled or copied")
+        raise TypeError(f"{type(self).__name__} holds secrets: it is not pickled or copied")
 
 
 @attrs.frozen(kw_only=True)
-class ConnectBundle(_NotPickled):
+class ConnectBundle(Secretive):
     """All that one physical connection attempt needs. Its parts belong together and are used once."""
 
-    websocket_url: str = attrs.field(repr=_without_query)
+    websocket_url: str = attrs.field(repr=shown_url, validator=a_text)
     """Where the rendezvous awaits the harness."""
-    environment_id: str
+    environment_id: str = attrs.field(validator=a_text)
     """The environment that the registry speaks of."""
-    executor_registration_id: str
+    executor_registration_id: str = attrs.field(validator=a_text)
     """Which registration of its executor."""
     executor_public_key: Any
     """Whom the harness must meet there."""
-    harness_key_authorization: str = attrs.field(repr=False)
+    harness_key_authorization: str = attrs.field(repr=False, validator=a_text)
     """The proof that this harness may come."""
 
 
-def _websocket(_endpoint: object, _field: object, url: str) -> None:
+def _websocket(_endpoint: object, field: "attrs.Attribute[str]", url: str) -> None:
+    must_be_text(field.name, url, _WEBSOCKET)
     if not url.lower().startswith(("ws://", "wss://")):
-        raise InvalidOption("websocket_url", _without_query(url), "a ws:// or wss:// URL")
+        raise InvalidOption(field.name, Shown(shown_url(url)), _WEBSOCKET)
 
 
 @attrs.frozen(kw_only=True)
-class PlainEndpoint:
+class PlainEndpoint(Secretive):
     """An executor that is reached without encryption of its own: on loopback, or behind somebody's TLS."""
 
-    websocket_url: str = attrs.field(repr=_without_query, validator=_websocket)
+    websocket_url: str = attrs.field(repr=shown_url, validator=_websocket)
     """Where it listens."""
 
 
@@ -73,7 +73,7 @@ class ConnectProvider(Protocol):
 class FixedEndpoint:
     """The provider of an environment that always listens at the same URL."""
 
-    endpoint: PlainEndpoint
+    endpoint: PlainEndpoint = attrs.field(validator=of(PlainEndpoint))
     """Where."""
 
     async def connect_bundle(self, _harness_public_key: object, /) -> Answer:

@@ -4,8 +4,8 @@ Ordinary environments need no report and take none. Deferred ones are completed 
 so a report by id is a conflict, until that right is spent and `recover` is asked for by name.
 """
 
-from actors import InvalidOption
 from actors.environments._body import Body
+from actors.environments._demands import must_be, must_be_count, refuse
 from actors.environments._errors import (
     AlreadyFailed,
     AlreadyReady,
@@ -16,7 +16,7 @@ from actors.environments._errors import (
 )
 from actors.environments._gate import FailureReported, Gate, InfoPublished, ReadyReported, Recovered
 from actors.environments._lifecycle import Kind, Lifecycle
-from actors.environments._ready_info import ReadyInfo, check_ready_info, must_be_info
+from actors.environments._ready_info import ReadyInfo, check_ready_info
 
 _SHUT = (Gate.FAILED, Gate.ABANDONED)
 
@@ -24,7 +24,7 @@ _SHUT = (Gate.FAILED, Gate.ABANDONED)
 def check_report(report: object) -> None:
     """Refuse what is neither information nor the text of a failure."""
     if not isinstance(report, ReadyInfo | str):
-        raise InvalidOption("info_or_failure", report, "it must be a ReadyInfo, or a text that says what failed")
+        raise refuse("info_or_failure", report, "it must be a ReadyInfo, or a text that says what failed")
 
 
 def takes_reports(life: Lifecycle, *, recover: bool) -> bool:
@@ -88,7 +88,9 @@ def publish(body: Body | None, environment_id: str, info: ReadyInfo, generation:
         StaleGeneration: Another generation has it than the one that was meant.
         InvalidReadyInfo: The information breaks a rule.
     """
-    must_be_info(info)
+    must_be(ReadyInfo, "info", info)
+    if generation is not None:
+        must_be_count("generation", generation, 1)
     if body is None:
         raise UnknownEnvironment(environment_id)
     if generation is not None and body.life.generation != generation:

@@ -8,7 +8,7 @@ from typing import Any, Final, Self, cast
 
 import attrs
 
-from actors import InvalidOption
+from actors.environments._demands import a_text, all_of
 from actors.environments._errors import InvalidReadyInfo, ProtocolError
 
 MAX_SELECTED_CAPABILITY_ROOTS: Final = 256
@@ -29,11 +29,11 @@ class SelectedCapabilityRoot:
         ProtocolError: The path is not a ``file:`` URI.
     """
 
-    id: str
+    id: str = attrs.field(validator=a_text)
     """How the root is called; unique within one ready information."""
-    environment_id: str
+    environment_id: str = attrs.field(validator=a_text)
     """The environment that holds the directory."""
-    path: str = attrs.field(validator=[attrs.validators.instance_of(str), _check_file_uri])
+    path: str = attrs.field(validator=[a_text, _check_file_uri])
     """Where it is, as a ``file:`` URI."""
 
     def to_json(self) -> dict[str, Any]:
@@ -60,39 +60,19 @@ class SelectedCapabilityRoot:
 
 
 def _as_roots(roots: Iterable[SelectedCapabilityRoot]) -> tuple[SelectedCapabilityRoot, ...]:
-    return tuple(roots)
+    return all_of("selected_capability_roots", roots, _is_root, "it must hold SelectedCapabilityRoots alone")
+
+
+def _is_root(value: object) -> bool:
+    return isinstance(value, SelectedCapabilityRoot)
 
 
 @attrs.frozen(kw_only=True)
 class ReadyInfo:
     """What whoever provisioned an environment tells its users."""
 
-    selected_capability_roots: tuple[SelectedCapabilityRoot, ...] = attrs.field(
-        default=(),
-        converter=_as_roots,
-        validator=attrs.validators.deep_iterable(attrs.validators.instance_of(SelectedCapabilityRoot)),
-    )
+    selected_capability_roots: tuple[SelectedCapabilityRoot, ...] = attrs.field(default=(), converter=_as_roots)
     """In the order given; an empty list is valid and differs from never having been told."""
-
-
-def must_be_info(value: object) -> None:
-    """Refuse what is no ready information at all.
-
-    Raises:
-        InvalidOption: It is something else.
-    """
-    if not isinstance(value, ReadyInfo):
-        raise InvalidOption("info", value, "it must be a ReadyInfo")
-
-
-def must_be_text(value: object) -> None:
-    """Refuse what is no text to say why something failed.
-
-    Raises:
-        InvalidOption: It is something else.
-    """
-    if not isinstance(value, str):
-        raise InvalidOption("message", value, "it must be a text that says what failed")
 
 
 def check_ready_info(info: ReadyInfo, environment_id: str) -> None:

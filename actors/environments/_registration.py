@@ -11,9 +11,10 @@ import sys
 import warnings
 import weakref
 from types import TracebackType
-from typing import NoReturn, Self, final
+from typing import Self, final
 
 from actors.environments._body import Body
+from actors.environments._demands import must_be, must_be_text
 from actors.environments._environment import Environment
 from actors.environments._errors import (
     EnvironmentClosed,
@@ -23,14 +24,14 @@ from actors.environments._errors import (
 )
 from actors.environments._from_thread import FromThread
 from actors.environments._gate import FailureReported, Gate, GateEvent, ProvisioningAbandoned, ReadyReported
-from actors.environments._given import Given
-from actors.environments._ready_info import ReadyInfo, check_ready_info, must_be_info, must_be_text
+from actors.environments._given import Handle
+from actors.environments._ready_info import ReadyInfo, check_ready_info
 
 ENDED_TOO_EARLY = "environment registration ended before completion"
 
 
 @final
-class Registration(metaclass=Given):
+class Registration(Handle):
     """The right to complete one deferred environment, once.
 
     It cannot be copied, pickled or made by hand. Use it as a context manager, so that an environment whose
@@ -76,7 +77,7 @@ class Registration(metaclass=Given):
     @property
     def from_thread(self) -> FromThread:
         """The same operations for threads outside the run; each waits until the run has carried it out."""
-        return FromThread(self, self._body.backstage.token)
+        return FromThread.give(self, self._body.backstage.token)
 
     def complete(self, info: ReadyInfo) -> None:
         """Open the gate; on return the information is visible.
@@ -86,7 +87,7 @@ class Registration(metaclass=Given):
             RegistrationUsed: The gate is not pending any more; what came first stands.
             RegistrationInactive: The environment is gone.
         """
-        must_be_info(info)
+        must_be(ReadyInfo, "info", info)
         now_s = self._claim("complete")
         try:
             check_ready_info(info, self.environment_id)
@@ -102,7 +103,7 @@ class Registration(metaclass=Given):
             RegistrationUsed: The gate is not pending any more; what came first stands.
             RegistrationInactive: The environment is gone.
         """
-        must_be_text(message)
+        must_be_text("message", message, "it must be a text that says what failed")
         now_s = self._claim("fail")
         self._step(FailureReported(message, now_s), now_s)
 
@@ -139,9 +140,6 @@ class Registration(metaclass=Given):
         self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
     ) -> None:
         self.abandon()
-
-    def __reduce_ex__(self, _protocol: object) -> NoReturn:
-        raise TypeError("a Registration is one right: it is not copied or pickled")
 
     def __del__(self) -> None:
         body = self._body

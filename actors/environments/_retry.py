@@ -4,12 +4,12 @@ An attempt to connect asks the provider, and may ask again within its budget; ea
 """
 
 import hashlib
-import math
 from typing import Final
 
 import attrs
 
-from actors import ActorsError, InvalidOption
+from actors import ActorsError
+from actors.environments._demands import a_count, must_be_count, seconds
 from actors.harness import HarnessError, is_worth_retrying
 
 _RETRYABLE_STATUS: Final = frozenset({408, 429})
@@ -20,41 +20,35 @@ def is_retryable(error: BaseException) -> bool:
     """Whether another attempt makes sense: only one of our own errors can say so."""
     if isinstance(error, HarnessError):
         return is_worth_retrying(error)
-    return isinstance(error, ActorsError) and getattr(error, "retryable", False) is True
+    try:
+        return isinstance(error, ActorsError) and getattr(error, "retryable", False) is True
+    except Exception:  # Whose own error cannot say so does not say so; the attempt must end all the same.
+        return False
 
 
 def is_retryable_answer(status: int, code: str | None = None) -> bool:
     """Whether a registry that answered with this HTTP status, and perhaps a code, may be asked again."""
+    must_be_count("status", status)
     if status == 409:
         return code == "environment_offline"
     return status >= 500 or status in _RETRYABLE_STATUS
-
-
-def _positive(_rules: object, field: "attrs.Attribute[float]", value: float) -> None:
-    if not (value > 0 and math.isfinite(value)):
-        raise InvalidOption(field.name, value, "a positive finite number of seconds")
-
-
-def _count(_rules: object, field: "attrs.Attribute[int]", value: int) -> None:
-    if value < 0:
-        raise InvalidOption(field.name, value, "a count, 0 or more")
 
 
 @attrs.frozen(kw_only=True)
 class AttemptRules:
     """How long one attempt to connect may take, and how often it may ask its provider."""
 
-    provider_call_s: float = attrs.field(default=6.0, validator=_positive)
+    provider_call_s: float = attrs.field(default=6.0, validator=seconds)
     """The longest one call of the provider may take."""
-    retries: int = attrs.field(default=4, validator=_count)
+    retries: int = attrs.field(default=4, validator=a_count)
     """How often the provider is asked again after a retryable failure."""
-    budget_s: float = attrs.field(default=14.0, validator=_positive)
+    budget_s: float = attrs.field(default=14.0, validator=seconds)
     """How long all calls of the provider and the pauses between them may take together."""
-    first_pause_s: float = attrs.field(default=0.5, validator=_positive)
+    first_pause_s: float = attrs.field(default=0.5, validator=seconds)
     """The pause before the first retry, before jitter; it doubles each time."""
-    longest_pause_s: float = attrs.field(default=5.0, validator=_positive)
+    longest_pause_s: float = attrs.field(default=5.0, validator=seconds)
     """What the pause never grows beyond, before jitter."""
-    connect_s: float = attrs.field(default=30.0, validator=_positive)
+    connect_s: float = attrs.field(default=30.0, validator=seconds)
     """The longest it may take from the provider's answer to a link that can be used."""
 
     def pause_s(self, tries: int, elapsed_s: float, key: str, *, at_least_s: float = 0.0) -> float | None:

@@ -6,6 +6,7 @@ import attrs
 import trio
 
 from actors import ActorsError
+from actors.environments._given import Handle
 
 T = TypeVar("T")
 
@@ -63,7 +64,7 @@ class WatchSource(Generic[T]):
         await self._lot.park()
 
 
-class Watch(Generic[T]):
+class Watch(Handle, Generic[T]):
     """One watcher's view: what is true now, and whether this watcher has seen it."""
 
     __slots__ = ("_seen", "_source")

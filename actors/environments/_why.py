@@ -6,9 +6,9 @@ import attrs
 
 from actors.environments._connection import Phase
 from actors.environments._gate import Gate
-from actors.environments._ids import printable, shown
 from actors.environments._lifecycle import Kind, Lifecycle
 from actors.environments._outcomes import said_by
+from actors.environments._printable import printable, shown
 
 
 @attrs.frozen(kw_only=True)

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import AsyncGenerator, Generator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
 
 import trio
 
@@ -136,8 +136,10 @@ async def open_executor(
     async with AsyncExitStack() as stack:
         if launcher is None:
             launcher = await stack.enter_async_context(open_posix_launcher())
+        afterwards = stack.enter_context(ExitStack())
         nursery = await stack.enter_async_context(trio.open_nursery())
         sessions = Sessions(nursery=nursery, launcher=launcher, limits=limits, counters=counters, observer=observer)
+        afterwards.callback(sessions.kill_left_behind)
         nursery.start_soon(sessions.reminders.run)
         try:
             yield Executor(

@@ -26,12 +26,14 @@ class Limits:
     """How long a killed process is waited for when the executor stops; then it is reported as not dying."""
     kill_leftovers: bool = False
     """Kill what a command leaves running behind, at the drain limit. Else it runs on until its session ends."""
+    leftovers_max: int = attrs.field(default=1024, validator=_positive)
+    """Those left running whom a session remembers, to kill them at its end; one more, and the oldest is killed."""
     sessions_max: int = attrs.field(default=1024, validator=_positive)
     """Sessions at once; further ones are refused."""
     processes_max: int = attrs.field(default=1024, validator=_positive)
     """Running processes in a session; further starts are refused."""
     retained_bytes_max: int = attrs.field(default=64 * 1024 * 1024, validator=_positive)
-    """Output kept of a session's closed processes; above it the oldest are forgotten early."""
+    """What a session's closed processes keep, above all output; beyond it the oldest are forgotten early."""
     in_flight_max: int = attrs.field(default=1024, validator=_positive)
     """Requests of one connection that wait for something; further ones are refused. Terminate never waits."""
     outbox_bytes: int = attrs.field(default=256 * 1024, validator=_positive)
@@ -40,6 +42,8 @@ class Limits:
     """Bytes queued for a process's input; a write above it is answered once there is room."""
     stdin_waiting_max: int = attrs.field(default=256, validator=_positive)
     """Writes of one process that wait for room; further ones are refused."""
+    stdin_waiting_bytes_max: int = attrs.field(default=16 * 1024 * 1024, validator=_positive)
+    """Bytes of such writes; further ones are refused while others wait."""
     write_ids_max: int = attrs.field(default=4096, validator=_positive)
     """How many write ids of a process are remembered; the oldest is forgotten first."""
     message_bytes_max: int = attrs.field(default=64 * 1024 * 1024, validator=_positive)

@@ -8,6 +8,7 @@ given.
 import math
 import signal
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Protocol
 
 import attrs
@@ -135,6 +136,7 @@ class HostedProcess:
             self.stdin = StdinQueue(
                 bytes_max=limits.stdin_bytes_max,
                 waiting_max=limits.stdin_waiting_max,
+                waiting_bytes_max=limits.stdin_waiting_bytes_max,
                 write_ids_max=limits.write_ids_max,
                 end_byte=b"\x04" if spec.terminal else None,
             )
@@ -296,11 +298,11 @@ class HostedProcess:
         new = tuple(s for s in killed if s.pid not in known)
         self.outcome = attrs.evolve(self.outcome, killed_outside=(*self.outcome.killed_outside, *new))
 
-    def kill_left_behind(self) -> None:
-        """Kill those that were told as left behind, if they are still the same."""
-        for sighted in self.outcome.survivors:
-            if self._process is not None:
-                self._process.kill_sighted(sighted)
+    def kills_of_survivors(self) -> tuple[Callable[[], object], ...]:
+        """Give what kills each of those it left running, if it is still the same; of use for ever."""
+        if self._process is None:
+            return ()
+        return tuple(partial(self._process.kill_sighted, sighted) for sighted in self.outcome.survivors)
 
     async def wait_news(self, after_seq: int | None, *, wait_s: float) -> None:
         """Wait until a read after this position brings something new, or so long.

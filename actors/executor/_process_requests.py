@@ -115,7 +115,7 @@ class ProcessRequests:
             raise RequestRefused(unknown_process(params.process_id))
         if not params.wait_ms or process.log.has_news(params.after_seq):
             return process.log.read(params.after_seq, params.max_bytes)
-        return call.wait(partial(_read_later, process, params, params.wait_ms / 1000))
+        return call.wait(partial(_read_later, process, params, call))
 
     def write(self, params: WriteParams, call: Call, session: Session) -> object:
         """Queue bytes for standard input; answered when they are queued."""
@@ -176,8 +176,10 @@ def _once_launched(handler: Callable[..., object]) -> Callable[..., object]:
     return handle
 
 
-async def _read_later(process: HostedProcess, params: ReadParams, wait_s: float) -> ReadResult:
-    await process.wait_news(params.after_seq, wait_s=min(wait_s, _WAIT_S_MAX))
+async def _read_later(process: HostedProcess, params: ReadParams, call: Call) -> ReadResult:
+    await process.wait_news(params.after_seq, wait_s=min((params.wait_ms or 0) / 1000, _WAIT_S_MAX))
+    # One byte of output can answer a thousand reads with a megabyte each.
+    await call.wait_room()
     return process.log.read(params.after_seq, params.max_bytes)
 
 

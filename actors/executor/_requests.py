@@ -89,6 +89,14 @@ class Call:
         self._requests.wait(self, work)
         return LATER
 
+    async def wait_room(self) -> None:
+        """Wait until an answer can be queued without piling up on others that nobody takes.
+
+        Cancelled:
+            Nothing changed.
+        """
+        await self._requests.outbox.answers.wait_room()
+
     def owes_answer(self) -> Callable[[], None]:
         """Count this call as waiting until the returned function is called.
 

@@ -5,8 +5,9 @@ resumed in time it goes on where it was, else its processes are killed.
 """
 
 import uuid
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable
+from functools import partial
 
 import trio
 
@@ -54,6 +55,9 @@ class Session:
         self._closed: OrderedDict[str, HostedProcess] = OrderedDict()
         # What the processes in `_closed` keep.
         self._retained_bytes = 0
+        self._forgetting: dict[HostedProcess, Reminder] = {}
+        # Kills those whom closed processes left running, the oldest first; also when the process is forgotten itself.
+        self._left_behind: deque[Callable[[], object]] = deque()
         self._expiry: Reminder | None = None
         self._ended = False
 
@@ -162,14 +166,16 @@ class Session:
                     killed_outside=_told(outcome.killed_outside),
                 )
             )
-        if self._ended:
-            process.kill_left_behind()
+        self._left_behind.extend(process.kills_of_survivors())
+        while self._left_behind and (self._ended or len(self._left_behind) > self._home.limits.leftovers_max):
+            self._left_behind.popleft()()
         self._keep_for_a_while(process)
 
     def _keep_for_a_while(self, process: HostedProcess) -> None:
         self._closed[process.process_id] = process
-        self._retained_bytes += process.log.output.held_bytes
-        self._home.reminders.remind(self._home.limits.closed_s, lambda: self._forget(process))
+        self._retained_bytes += _kept_bytes(process)
+        forget = partial(self._forget, process)
+        self._forgetting[process] = self._home.reminders.remind(self._home.limits.closed_s, forget)
         while self._retained_bytes > self._home.limits.retained_bytes_max and len(self._closed) > 1:
             self._home.counters.processes_forgotten_early += 1
             self._forget(next(iter(self._closed.values())))
@@ -178,7 +184,9 @@ class Session:
         if self._closed.get(process.process_id) is process:
             del self._closed[process.process_id]
             del self._processes[process.process_id]
-            self._retained_bytes -= process.log.output.held_bytes
+            self._retained_bytes -= _kept_bytes(process)
+            # Else the reminder would hold on to all that was to be given free.
+            self._forgetting.pop(process).call_off()
 
     def attach(self, outbox: Outbox) -> None:
         """Send news here from now on."""
@@ -200,7 +208,12 @@ class Session:
         self._home.observer(SessionEnded(session_id=self.session_id, processes=self.running))
         for process in self._processes.values():
             process.terminate()
-            process.kill_left_behind()
+        self.kill_left_behind()
+
+    def kill_left_behind(self) -> None:
+        """Kill those whom its processes left running."""
+        while self._left_behind:
+            self._left_behind.popleft()()
 
 
 class Sessions:
@@ -261,9 +274,22 @@ class Sessions:
         del self._sessions[session.session_id]
         self.counters.sessions_expired += 1
 
+    def kill_left_behind(self) -> None:
+        """The executor ends, and with it every session: kill those whom their processes left running."""
+        for session in self._sessions.values():
+            session.kill_left_behind()
+
     def running(self) -> int:
         """How many processes are not closed."""
         return sum(session.running for session in self._sessions.values())
+
+
+# A closed process without output is about this large; unbounded in number they would be as bad as output.
+_PROCESS_BYTES = 8 * 1024
+
+
+def _kept_bytes(process: HostedProcess) -> int:
+    return process.log.output.held_bytes + _PROCESS_BYTES
 
 
 def _told(sighted: tuple[Sighting, ...]) -> tuple[Survivor, ...]:

@@ -34,14 +34,25 @@ class _Write:
 class StdinQueue:
     """What is still to be written to one process."""
 
-    def __init__(self, *, bytes_max: int, waiting_max: int, write_ids_max: int, end_byte: bytes | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        bytes_max: int,
+        waiting_max: int,
+        waiting_bytes_max: int,
+        write_ids_max: int,
+        end_byte: bytes | None = None,
+    ) -> None:
         # A terminal has no end of input but the character that means it.
         self._end_byte = end_byte
-        self._bytes_max, self._waiting_max, self._write_ids_max = bytes_max, waiting_max, write_ids_max
+        self._bytes_max, self._write_ids_max = bytes_max, write_ids_max
+        self._waiting_max, self._waiting_bytes_max = waiting_max, waiting_bytes_max
         # The bytes in `_queue` and of the write under way. While there is room, nothing is in `_waiting`.
         self._queued_bytes = 0
         self._queue: deque[_Write] = deque()
         self._waiting: deque[tuple[_Write, Callable[[Offer], None]]] = deque()
+        # The bytes in `_waiting`.
+        self._waiting_bytes = 0
         self._seen: dict[str, None] = {}
         self._ended = self._broken = False
         self._reader = trio.lowlevel.ParkingLot()
@@ -63,7 +74,7 @@ class StdinQueue:
         if self._broken:
             return Offer.BROKEN
         room = self._queued_bytes < self._bytes_max
-        if not room and len(self._waiting) >= self._waiting_max:
+        if not room and not self._may_wait(data):
             return Offer.FULL
         self._remember(write_id)
         self._ended = eof
@@ -72,7 +83,13 @@ class StdinQueue:
             self._enqueue(write)
             return Offer.ACCEPTED
         self._waiting.append((write, later))
+        self._waiting_bytes += len(write.data)
         return Offer.WAITING
+
+    def _may_wait(self, data: bytes) -> bool:
+        if not self._waiting:
+            return True  # However large: a write must be possible some time.
+        return len(self._waiting) < self._waiting_max and self._waiting_bytes + len(data) <= self._waiting_bytes_max
 
     def _remember(self, write_id: str) -> None:
         self._seen[write_id] = None
@@ -109,6 +126,7 @@ class StdinQueue:
     def _admit(self) -> None:
         while self._waiting and self._queued_bytes < self._bytes_max:
             write, later = self._waiting.popleft()
+            self._waiting_bytes -= len(write.data)
             self._enqueue(write)
             later(Offer.ACCEPTED)
 
@@ -117,6 +135,6 @@ class StdinQueue:
         self._broken = True
         self._feeding.cancel()
         self._queue.clear()
-        self._queued_bytes = 0
+        self._queued_bytes = self._waiting_bytes = 0
         while self._waiting:
             self._waiting.popleft()[1](Offer.BROKEN)

@@ -16,6 +16,7 @@ from actors.executor._frames import (
     FrameDecoder,
     FrameFault,
     Opcode,
+    Part,
     Ping,
     Pong,
     WholeMessage,
@@ -27,6 +28,8 @@ from actors.executor._limits import Limits
 __all__ = ["WebSocketChannel"]
 
 _RECEIVE_BYTES = 256 * 1024
+# A peer can pack 40,000 pings into that many bytes: after a few frames everybody else has a turn.
+_FRAMES_IN_A_ROW = 32
 
 
 class WebSocketChannel:
@@ -45,11 +48,13 @@ class WebSocketChannel:
         self._said_close = False
         self._fault: CloseReason | None = None
         self._waiting_since_s = math.inf
+        self._frames_in_a_row = 0
         self.peer = peer
 
     async def receive(self) -> bytes:
         """Wait for the next message, answering pings on the way."""
         while True:
+            await self._let_others_have_a_turn()
             try:
                 event = self._decoder.next_event()
             except FrameFault as fault:
@@ -60,14 +65,20 @@ class WebSocketChannel:
                     return data
                 case Ping(payload):
                     await self._send_or_end(encode_frame(Opcode.PONG, payload))
-                case Pong():
-                    pass  # Any byte is a sign of life; this one is no more than that.
+                case Part() | Pong():
+                    pass  # Any byte is a sign of life; these are no more than that.
                 case Closed(code, _):
                     self._said_close = True
                     await self._send_or_end(encode_close(1000 if code == 1005 else code, ""))
                     raise trio.EndOfChannel
                 case None:
                     await self._receive_more()
+
+    async def _let_others_have_a_turn(self) -> None:
+        self._frames_in_a_row += 1
+        if self._frames_in_a_row > _FRAMES_IN_A_ROW:
+            self._frames_in_a_row = 0
+            await trio.lowlevel.checkpoint()
 
     async def _receive_more(self) -> None:
         self._waiting_since_s = trio.current_time()

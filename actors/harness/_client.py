@@ -132,6 +132,14 @@ class Client:
             output_bytes_max=output_bytes_max,
         )
 
+    async def wait_clean(self) -> None:
+        """Wait until the executor knows of every process that nobody wants any more; ends with the client.
+
+        Cancelled:
+            Only the wait ends: the executor is still told, as long as the client lives.
+        """
+        await self._core.wait_chores()
+
     @property
     def _can_close_stdin(self) -> bool:
         return self._core.info is not None and self._core.info.capabilities.process_stdin_eof

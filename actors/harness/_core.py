@@ -5,7 +5,8 @@ the outcome. A call that was certainly not sent is made again on the next connec
 made again only where that is harmless. Knows neither how connections are made nor what users call.
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any, Final, TypeVar
 
 import attrs
@@ -99,6 +100,9 @@ class Core:
         self._connections = 0
         self._unknown_news = 0
         self._cleanups_failed = 0
+        # Tasks of our own that see to processes nobody wants any more, or that are only being started.
+        self._chores = 0
+        self._chores_lot = trio.lowlevel.ParkingLot()
 
     @property
     def failure(self) -> HarnessError | None:
@@ -259,8 +263,28 @@ class Core:
 
     def terminate_soon(self, process_id: str) -> None:
         """Tell the executor, from a task of the client's own, that nobody wants a process any more."""
-        if self.nursery is not None:
-            self.nursery.start_soon(self._terminate, process_id)
+        self.begin_chore(partial(self._terminate, process_id))
+
+    def begin_chore(self, chore: Callable[[], Awaitable[None]]) -> bool:
+        """Do something in a task of the client's own, whoever is cancelled meanwhile; False when it has ended."""
+        if self.nursery is None:
+            return False
+        self._chores += 1
+        self.nursery.start_soon(self._do_chore, chore)
+        return True
+
+    async def _do_chore(self, chore: Callable[[], Awaitable[None]]) -> None:
+        try:
+            await chore()
+        finally:
+            self._chores -= 1
+            self._chores_lot.unpark_all()
+
+    async def wait_chores(self) -> None:
+        """Return when no chore is left."""
+        await trio.lowlevel.checkpoint()
+        while self._chores:
+            await self._chores_lot.park()
 
     async def _terminate(self, process_id: str) -> None:
         params = TerminateParams(process_id=process_id)

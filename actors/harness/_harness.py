@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import Final, NoReturn, Protocol
 
+import attrs
 import trio
 
 from actors.harness._channel import Dialer
@@ -108,6 +109,9 @@ async def open_client(
 
     Raises:
         HarnessError: The connection could not be made.
+
+    Cancelled:
+        The connection outlives the block, so that its processes can still be ended; 2 s more at most.
     """
 
     run = partial(
@@ -123,28 +127,42 @@ async def open_client(
     )
     with plainly():
         async with trio.open_nursery() as nursery:
-            client = await nursery.start(_serve, run)
-            yield client
-            nursery.cancel_scope.cancel()
+            served = _Served(run)
+            client = await nursery.start(served.serve)
+            try:
+                yield client
+            finally:
+                with trio.move_on_after(limits.cleanup_s, shield=True):
+                    await client.wait_clean()
+                served.scope.cancel()
 
 
-class _Once:
-    """Remembers that the client was handed out."""
+class _Served:
+    """The client's own task, from its start until its user is done with it."""
 
-    def __init__(self, status: trio.TaskStatus[Client]) -> None:
-        self._status = status
-        self.reached = False
+    def __init__(self, run: Callable[..., Awaitable[NoReturn]]) -> None:
+        self._run = run
+        self.scope = trio.CancelScope()
 
-    def started(self, client: Client, /) -> None:
-        self.reached = True
-        self._status.started(client)
+    async def serve(self, *, task_status: trio.TaskStatus[Client]) -> None:
+        def started(client: Client, /) -> None:
+            # What cancels the user must not cut the connection first, for leaving a process needs it: see
+            # test_a_cancelled_user_of_a_client_still_ends_its_processes. The end of the user's block ends this scope.
+            self.scope.shield = True
+            task_status.started(client)
+
+        with self.scope:
+            try:
+                await self._run(task_status=_Says(started))
+            except HarnessError:
+                # Whoever uses the client hears of it from each call: the context is theirs to leave.
+                if not self.scope.shield:
+                    raise
 
 
-async def _serve(run: Callable[..., Awaitable[NoReturn]], *, task_status: trio.TaskStatus[Client]) -> None:
-    once = _Once(task_status)
-    try:
-        await run(task_status=once)
-    except HarnessError:
-        # Whoever uses the client hears of it from each call: the context is theirs to leave.
-        if not once.reached:
-            raise
+@attrs.frozen
+class _Says:
+    """A task status made of a function."""
+
+    started: Callable[[Client], None]
+    """Called with the client once it can be used."""

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import PurePath
 from types import TracebackType
 from typing import Any
@@ -102,14 +103,12 @@ class StartingProcess:
     async def __aenter__(self) -> Process:
         if self._followed is not None:
             raise InvalidArgument("process", "a context of start() is entered once; call start() again")
-        nursery = self._core.nursery
         self._followed = self._core.follow(self._params.process_id)
+        start = partial(self._start, self._followed)
         try:
-            if nursery is None:
-                await self._start(self._followed)
-            else:
-                # In a task of the client's own: if we are cancelled, it still learns what became of the start.
-                nursery.start_soon(self._start, self._followed)
+            # In a task of the client's own: if we are cancelled, it still learns what became of the start.
+            if not self._core.begin_chore(start):
+                await start()
             await self._settled.wait()
         except BaseException:
             self._unwanted = True

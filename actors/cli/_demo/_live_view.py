@@ -1,7 +1,5 @@
 """The demo on a terminal: a table that is always current over the last lines of the story."""
 
-from collections import deque
-
 from rich.console import Console, Group
 from rich.live import Live
 from rich.panel import Panel
@@ -12,47 +10,58 @@ from actors.cli._demo._narration import Proof, Row, ending
 
 __all__ = ["LiveNarrator"]
 
-_LINES = 14
 _COLOURS = {
     "ready": "green",
     "connected": "green",
     "pending": "yellow",
-    "starting": "yellow",
-    "recovering": "yellow",
+    "disconnected": "yellow",
     "failed": "red",
     "abandoned": "red",
-    "lost": "red",
 }
+_WIDTH_FOR_WHY = 100
+_LINES_LEAST, _LINES_MOST = 3, 16
+_TABLE_FRAME, _PANEL_FRAME = 4, 2
 
 
 class LiveNarrator:
-    """Draws in place while the demo runs, and leaves the whole story behind when it ends."""
+    """Draws in place while the demo runs, and leaves the whole story behind when it ends, however it ends."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
         self._story: list[Text] = []
-        self._last: deque[Text] = deque(maxlen=_LINES)
         self._rows: list[Row] = []
         self._live = Live(console=console, auto_refresh=False, transient=True)
         self._live.start()
 
     def close(self) -> None:
-        """Give the terminal back as it was."""
-        self._live.stop()
+        """Give the terminal back, with what was told so far; twice is quiet."""
+        if self._live.is_started:
+            self._live.stop()
+            for line in self._story:
+                self._console.print(line)
 
     def _tell(self, line: Text) -> None:
         self._story.append(line)
-        self._last.append(line)
         self._draw()
 
     def _draw(self) -> None:
-        table = Table(expand=True)
-        for column in ("environment", "generation", "gate", "connection", "why"):
-            table.add_column(column, overflow="fold")
+        size = self._console.size
+        # One line each: on a small terminal it is the newest that must be seen.
+        room = size.height - len(self._rows) - _TABLE_FRAME - _PANEL_FRAME - 1
+        newest = self._story[-max(_LINES_LEAST, min(_LINES_MOST, room)) :]
+        told = Text("\n").join(newest)
+        told.no_wrap, told.overflow = True, "ellipsis"
+        self._live.update(Group(self._table(size.width), Panel(told, title="what happens")), refresh=True)
+
+    def _table(self, width: int) -> Table:
+        columns = ["environment", "generation", "gate", "connection"]
+        wide = width >= _WIDTH_FOR_WHY
+        table = Table(*columns, *(["why"] if wide else []), expand=True)
         for row in self._rows:
-            states = (Text(word, style=_COLOURS.get(word, "")) for word in (row.gate, row.connection))
-            table.add_row(row.environment_id, str(row.generation), *states, row.why)
-        self._live.update(Group(table, Panel(Text("\n").join(self._last), title="what happens")), refresh=True)
+            states = [Text(word, style=_COLOURS.get(word, "")) for word in (row.gate, row.connection)]
+            why = [Text(row.why, no_wrap=True, overflow="ellipsis")] if wide else []
+            table.add_row(row.environment_id, str(row.generation), *states, *why)
+        return table
 
     def scene(self, title: str) -> None:
         """Begin a scene."""
@@ -74,9 +83,7 @@ class LiveNarrator:
 
     def end(self, tree: str, proofs: list[Proof], seconds: float) -> None:
         """Leave the story, the tree and the summary on the terminal."""
-        self._live.stop()
-        for line in self._story:
-            self._console.print(line)
+        self.close()
         self._console.print(Panel(Text(tree), title="the supervision tree"))
         style = "bold green" if all(proof.held for proof in proofs) else "bold red"
         self._console.print(Text(ending(proofs, seconds), style=style))

@@ -8,12 +8,14 @@ import trio
 from rich.console import Console
 
 import supervision
+from actors import ActorsError
 from actors.cli._demo._live_view import LiveNarrator
 from actors.cli._demo._narration import JsonNarrator, Narrator, PlainNarrator
 from actors.cli._demo._scenes import SCENES
 from actors.cli._demo._stage import Stage
-from actors.cli._programs import run_program
+from actors.cli._programs import INTERRUPTED_FROM, run_program
 from actors.environments import open_manager
+from supervision import SupervisionError
 
 __all__ = ["demo"]
 
@@ -23,16 +25,28 @@ _LIMIT_S = 60.0
 
 def demo(*, plain: bool, json_wanted: bool) -> int:
     """Play the demo; the exit code is 0 when every claim held."""
-    if json_wanted:
-        return run_program(partial(_play, JsonNarrator(), 0.0))
     console = Console()
+    if json_wanted:
+        return _told_by(JsonNarrator(), pace_s=0.0)
     if plain or not console.is_terminal:
-        return run_program(partial(_play, PlainNarrator(), 0.0))
+        return _told_by(PlainNarrator(), pace_s=0.0)
     narrator = LiveNarrator(console)
     try:
-        return run_program(partial(_play, narrator, _PACE_S))
+        return _told_by(narrator, pace_s=_PACE_S)
     finally:
         narrator.close()
+
+
+def _told_by(narrator: Narrator, *, pace_s: float) -> int:
+    try:
+        code = run_program(partial(_play, narrator, pace_s))
+    except (ActorsError, SupervisionError) as error:
+        # Nothing here fails by design: an executor could not be started, or was lost for good.
+        print(f"greenroom demo: {error}", file=sys.stderr)
+        return 1
+    if code > INTERRUPTED_FROM:
+        print("greenroom demo: interrupted; everything it had started is stopped", file=sys.stderr)
+    return code
 
 
 async def _play(narrator: Narrator, pace_s: float) -> int:

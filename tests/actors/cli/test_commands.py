@@ -183,6 +183,45 @@ def test_the_demo_is_interrupted_cleanly_and_leaves_no_process_behind() -> None:
         _, errors = process.communicate(timeout=LIMIT_S)
 
     assert process.returncode == 130
-    assert errors == ""
+    assert errors == "greenroom demo: interrupted; everything it had started is stopped\n"
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+
+
+@pytest.mark.slow
+def test_a_reader_that_has_enough_ends_the_demo_without_a_word() -> None:
+    with subprocess.Popen(
+        [*GREENROOM, "demo", "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        errors = process.stderr.read()
+        process.wait(timeout=LIMIT_S)
+
+    assert process.returncode == 128 + signal.SIGPIPE
+    assert errors == ""
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no device that is always full")
+def test_output_that_cannot_be_written_is_one_line_on_the_error_output() -> None:
+    with open("/dev/full", "w") as full:
+        told = subprocess.run([*GREENROOM, "doctor"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=LIMIT_S)
+
+    assert told.returncode == 1
+    assert told.stderr == "greenroom: [Errno 28] No space left on device\n"
+
+
+@pytest.mark.slow
+def test_a_module_in_the_folder_the_demo_is_called_from_is_not_run(tmp_path: Path) -> None:
+    (tmp_path / "queue.py").write_text("raise SystemExit('a stranger was run')")
+    here = str(Path(__file__).parents[3])
+    command = [sys.executable, "-P", "-m", "actors.cli", "demo", "--json"]
+
+    told = subprocess.run(
+        command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": here}, capture_output=True, text=True, timeout=LIMIT_S
+    )
+
+    assert told.returncode == 0, told.stderr
+    assert "stranger" not in told.stdout + told.stderr

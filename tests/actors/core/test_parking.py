@@ -11,10 +11,15 @@ from trio.lowlevel import Task, current_task, reschedule
 from actors._parking import PARKED, park, wake_parked
 
 
+async def parked() -> None:
+    current_task().custom_sleep_data = PARKED
+    await park()
+
+
 async def parks(log: list[object], *, scope: trio.CancelScope | None = None) -> None:
     with scope or trio.CancelScope():
         try:
-            await park(current_task())
+            await parked()
             log.append("woke")
         except BaseException as error:
             log.append(type(error))
@@ -131,7 +136,7 @@ async def test_a_task_that_sleeps_elsewhere_is_left_alone() -> None:
 def test_a_ctrl_c_reaches_a_parked_main_task() -> None:
     async def main() -> None:
         trio.lowlevel.spawn_system_task(interrupt)
-        await park(current_task())
+        await parked()
 
     async def interrupt() -> None:
         signal.raise_signal(signal.SIGINT)

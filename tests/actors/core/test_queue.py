@@ -130,7 +130,7 @@ def test_the_queue_does_what_two_plain_lists_do(
         assert [*real.queue.inbox] == plain.user
         assert [waiting.entry for waiting in real.queue.line or ()] == plain.line
         assert [*(real.queue.control or ())] == plain.control
-        assert real.queue.dropped == len(plain.dropped)
+        assert real.queue.tally.dropped == len(plain.dropped)
         assert real.queue.peak == plain.peak
         assert real.queue.alert == bool(plain.control or plain.line)
         assert len(real.queue.inbox) <= capacity

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actors.environments import InvalidEnvironmentId, ProtocolError
-from actors.environments._ids import MAX_ENVIRONMENT_ID_BYTES, check_environment_id, printable, shown
+from actors.environments._ids import MAX_ENVIRONMENT_ID_BYTES, check_environment_id
+from actors.environments._printable import printable, shown
 
 ACCEPTED = [
     "env-a",

@@ -92,7 +92,7 @@ def test_what_is_accepted_is_written_once_and_in_order(offers: list[tuple[str, i
         def close(self) -> None: ...
 
     async def main() -> None:
-        queue = StdinQueue(bytes_max=bytes_max, waiting_max=100, write_ids_max=100)
+        queue = StdinQueue(bytes_max=bytes_max, waiting_max=100, waiting_bytes_max=10_000, write_ids_max=100)
         expected: dict[str, bytes] = {}
         async with trio.open_nursery() as nursery:
             nursery.start_soon(queue.feed, End())

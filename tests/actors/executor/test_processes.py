@@ -13,7 +13,7 @@ import trio.testing
 
 from actors.executor import Executor, ExecutorEvent, Limits, ProcessEnded, ProcessStarted, open_executor
 from actors.executor._process_table import read_table
-from tests.actors.executor.client import Client, eventually, memory_client
+from tests.actors.executor.client import Client, Refused, eventually, memory_client
 
 SH = "/bin/sh"
 PATH = {"PATH": "/usr/bin:/bin"}
@@ -210,6 +210,43 @@ async def test_what_was_handed_over_is_killed_when_its_session_ends(nap: str) ->
         await eventually(lambda: executor.statistics().sessions_expired == 1)
 
         await eventually(lambda: not alive_with(nap))
+
+
+async def test_what_was_handed_over_is_killed_with_its_session_also_when_its_command_is_forgotten(nap: str) -> None:
+    limits = Limits(detached_s=0.1, drain_s=0.1, closed_s=0.05)
+    async with open_executor(limits=limits, variables={}) as executor:
+        async with memory_client(executor) as client:
+            await client.start("p", SH, "-c", f"{nap} & exit 0", env=PATH)
+            await client.finish("p")
+            await read_until_forgotten(client, "p")
+            assert alive_with(nap)
+
+        await eventually(lambda: not alive_with(nap))
+
+
+async def read_until_forgotten(client: Client, process_id: str) -> None:
+    with contextlib.suppress(Refused):
+        while True:
+            await client.call("process/read", processId=process_id)
+
+
+async def test_what_was_handed_over_does_not_outlive_the_executor(nap: str) -> None:
+    async with real_client(limits=Limits(drain_s=0.1)) as (client, _):
+        await client.start("p", SH, "-c", f"{nap} & exit 0", env=PATH)
+        await client.finish("p")
+        assert alive_with(nap)
+
+    await eventually(lambda: not alive_with(nap))
+
+
+async def test_beyond_the_limit_the_oldest_that_was_handed_over_is_killed(nap: str) -> None:
+    async with real_client(limits=Limits(drain_s=0.1, leftovers_max=1)) as (client, _):
+        for name in ("old", "new"):
+            await client.start(name, SH, "-c", f"{nap} & exit 0", env=PATH)
+        survivors = [(await client.finish(name))["survivors"][0]["pid"] for name in ("old", "new")]
+        await eventually(lambda: len(alive_with(nap)) == 1)
+
+        assert set(alive_with(nap)) < set(survivors)
 
 
 async def test_an_executor_that_is_cancelled_leaves_nobody_alive(nap: str) -> None:

@@ -1,6 +1,7 @@
 """Lifecycle, sessions and requests of an executor, over memory and under a virtual clock."""
 
 import base64
+import gc
 import json
 import signal
 from collections.abc import AsyncGenerator, Callable
@@ -11,7 +12,9 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from actors.executor import Executor, ExecutorEvent, Limits, SessionEnded, open_executor
+from actors.executor._outbox import Outbox
 from actors.executor.testing import MemoryLauncher, MemoryProcess, Program, memory_channel_pair, open_memory_launcher
+from actors.protocol import ProcessLog
 from tests.actors.executor.client import Client, Refused, memory_client
 from tests.support.cancelling import cancel_at_each_step
 
@@ -255,6 +258,38 @@ async def test_a_process_that_does_not_read_bounds_what_is_accepted_and_the_rest
         assert [answer["error"]["message"] for answer in answers] == ["failed to write to process stdin"] * 2
 
 
+async def test_writes_that_wait_are_bounded_in_bytes_but_one_may_always_wait() -> None:
+    limits = Limits(stdin_bytes_max=1000, stdin_waiting_bytes_max=2000)
+    async with one_client(limits) as client:
+        await client.start("p", "sleeper", pipeStdin=True)
+        chunk = base64.b64encode(bytes(100_000)).decode()
+        await client.call("process/write", processId="p", chunk=chunk, writeId="1")
+        large = await client.ask("process/write", {"processId": "p", "chunk": chunk, "writeId": "2"})
+        with pytest.raises(Refused, match="stdin is full"):
+            await client.call("process/write", processId="p", chunk="AAAA", writeId="3")
+        await client.call("process/terminate", processId="p")
+
+        assert (await client.answer(large))["error"]["message"] == "failed to write to process stdin"
+
+
+async def test_reads_answered_by_the_same_output_wait_for_room_among_the_answers() -> None:
+    limits = Limits(outbox_bytes=100_000)
+    async with memory_executor(limits=limits) as (executor, _), memory_client(executor, buffered=1) as client:
+        await client.start("p", "echo", pipeStdin=True)
+        reads = [await client.ask("process/read", {"processId": "p", "waitMs": 60_000}) for _ in range(100)]
+        await wait_all_tasks_blocked()
+        client.hold = trio.Event()
+        chunk = base64.b64encode(bytes(30_000)).decode()
+        await client.ask("process/write", {"processId": "p", "chunk": chunk, "writeId": "1"})
+        await wait_all_tasks_blocked()
+        (outbox,) = (thing for thing in gc.get_objects() if isinstance(thing, Outbox) and len(thing.answers))
+        client.hold.set()
+        answers = [await client.answer(request) for request in reads]
+
+        assert all(answer["result"]["chunks"] for answer in answers)
+        assert outbox.statistics().queued_bytes_peak < 3 * limits.outbox_bytes
+
+
 async def test_a_session_is_resumed_with_its_processes_and_what_they_wrote_meanwhile(
     autojump_clock: MockClock,
 ) -> None:
@@ -351,6 +386,25 @@ async def test_output_kept_by_closed_processes_is_bounded_for_the_session() -> N
             await client.call("process/read", processId="p0")
         assert (await client.call("process/read", processId="p3", maxBytes=1))["closed"]
         assert executor.statistics().processes_forgotten_early == 2
+
+
+async def test_a_process_that_is_forgotten_early_is_given_free_at_once() -> None:
+    limits = Limits(retained_bytes_max=100_000)
+    before = logs_in_memory()
+    async with memory_executor(limits=limits) as (executor, _), memory_client(executor) as client:
+        for number in range(20):
+            await client.start(f"p{number}", "hello")
+            await client.finish(f"p{number}")
+        await wait_all_tasks_blocked()
+        forgotten = executor.statistics().processes_forgotten_early
+
+        assert forgotten > 5
+        assert logs_in_memory() - before == 20 - forgotten
+
+
+def logs_in_memory() -> int:
+    gc.collect()
+    return sum(isinstance(thing, ProcessLog) for thing in gc.get_objects())
 
 
 async def test_dropped_output_leaves_a_mark() -> None:

@@ -23,6 +23,7 @@ from actors.executor import (
     ListenRefused,
     serve_executor,
 )
+from actors.executor._websocket import WebSocketChannel
 from actors.executor.testing import open_memory_launcher
 from tests.actors.executor.client import Client, eventually, socket_client
 from tests.actors.executor.test_frames import client_frame
@@ -286,6 +287,36 @@ async def test_a_slow_client_of_one_connection_does_not_slow_another() -> None:
         await quick.finish("p")
 
         assert len(quick.output("p")) == 100 * 32 * 1024
+
+
+async def test_a_flood_in_one_piece_leaves_others_their_turns() -> None:
+    frames = 3000
+    flood = (
+        client_frame(9, b"") * frames + client_frame(1, b"", final=False) + client_frame(0, b"", final=False) * frames
+    )
+    ours, theirs = map(trio.SocketStream, trio.socket.socketpair())
+    channel = WebSocketChannel(ours, peer="p", first=flood + client_frame(0, b"end"), limits=Limits())
+    turns = 0
+
+    async def take_turns() -> None:
+        nonlocal turns
+        while True:
+            await trio.lowlevel.checkpoint()
+            turns += 1
+
+    async with ours, theirs, trio.open_nursery() as nursery:
+        nursery.start_soon(take_turns)
+        nursery.start_soon(drain, theirs)
+        message = await channel.receive()
+        nursery.cancel_scope.cancel()
+
+    assert message == b"end"
+    assert turns > 2 * frames / 100
+
+
+async def drain(stream: trio.SocketStream) -> None:
+    while await stream.receive_some():
+        pass
 
 
 KEY = base64.b64encode(bytes(16))

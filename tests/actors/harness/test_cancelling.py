@@ -5,8 +5,8 @@ from functools import partial
 import pytest
 import trio
 
-from actors.harness import ConnectionChange, open_client, run_harness
-from actors.harness.testing import FakeExecutor, MemoryNetwork
+from actors.harness import LIMITS, ConnectionChange, open_client, run_harness
+from actors.harness.testing import Cut, FakeExecutor, MemoryNetwork
 from tests.actors.harness.world import PROGRAMS, URL, World, open_world
 from tests.support.cancelling import cancel_at_each_step
 
@@ -98,6 +98,37 @@ async def test_connecting(autojump_clock: object) -> None:
         nursery.cancel_scope.cancel()
 
     assert changes[-1].final
+
+
+async def test_a_cancelled_user_of_a_client_still_ends_its_processes(autojump_clock: object) -> None:
+    async with trio.open_nursery() as nursery:
+        executor = FakeExecutor(nursery, PROGRAMS)
+        network = MemoryNetwork(executor.serve)
+
+        async def use() -> None:
+            async with open_client(URL, dialer=network) as client:
+                with trio.move_on_after(1):
+                    await client.run(["long"])
+
+        async def nothing_runs() -> None:
+            for session in executor.sessions.values():
+                assert all(process.log.closed for process in session.processes.values())
+
+        runs = await cancel_at_each_step(use, check=nothing_runs)
+        nursery.cancel_scope.cancel()
+
+    assert runs > 3
+
+
+async def test_a_client_whose_executor_is_silent_is_left_within_the_limit(autojump_clock: object) -> None:
+    async with open_world() as world:
+        world.network.line.cut(Cut.SILENCE)
+        with trio.move_on_after(1):
+            async with world.client.processes.start(["long"]):
+                pass
+        left_s = trio.current_time()
+
+    assert trio.current_time() - left_s <= LIMITS.cleanup_s
 
 
 async def test_running_a_harness(autojump_clock: object) -> None:

@@ -1,0 +1,98 @@
+"""`greenroom run` at its edges: outputs that fill, break or are full, signals, and arguments that look like ours."""
+
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from tests.actors.cli.test_commands import GREENROOM, LIMIT_S, greenroom
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    """Where a real executor listens, which ends with us however we end."""
+    with subprocess.Popen(
+        [*GREENROOM, "executor", "--exit-with-parent"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        yield process.stdout.readline().strip()
+        process.communicate(timeout=LIMIT_S)
+
+
+@pytest.mark.slow
+def test_run_hands_every_argument_after_the_first_dashes_to_the_command(address: str) -> None:
+    told = greenroom("run", address, "--", "printf", "%s,", "--", "--json", "-x", "--", "--help")
+
+    assert told.stdout == "--,--json,-x,--,--help,"
+
+
+@pytest.mark.slow
+def test_run_whose_reader_leaves_ends_in_silence_and_ends_its_command(address: str) -> None:
+    with subprocess.Popen(
+        [*GREENROOM, "run", address, "--", "sh", "-c", "echo $$; exec yes"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        pid = int(process.stdout.readline())
+        process.stdout.close()
+        errors = process.stderr.read()
+        code = process.wait(LIMIT_S)
+
+    assert (code, errors) == (128 + signal.SIGPIPE, b"")
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_run_that_cannot_write_says_so_in_one_line(address: str, options: tuple[str, ...]) -> None:
+    with open("/dev/full", "wb") as full:
+        told = subprocess.run(
+            [*GREENROOM, "run", address, *options, "--", "echo", "hi"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=LIMIT_S,
+        )
+
+    assert told.returncode == 1
+    assert told.stderr == "greenroom run: the output cannot be written: No space left on device\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_kills_its_command_even_when_nobody_reads_its_output(
+    address: str, number: signal.Signals
+) -> None:
+    with subprocess.Popen(
+        [*GREENROOM, "run", address, "--", "sh", "-c", "trap '' INT TERM; echo $$; exec cat /dev/zero"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdout is not None
+        pid = int(process.stdout.readline())
+        wait_until_full(process.stdout.fileno())
+
+        process.send_signal(number)
+        code = process.wait(LIMIT_S)
+
+    assert code == 128 + number
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+def wait_until_full(pipe: int) -> None:
+    """Wait until a pipe whose writer writes 60 KiB at a time has no room for the next."""
+    room = fcntl.fcntl(pipe, fcntl.F_GETPIPE_SZ)
+    deadline_s = time.monotonic() + LIMIT_S
+    while int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder) < room // 2:
+        assert time.monotonic() < deadline_s, "the pipe does not fill"
+        time.sleep(0.01)
