@@ -147,6 +147,6 @@ class AsksFailed(ActorsError, ExceptionGroup[Exception]):
     def __init__(self, outcomes: Sequence[object], errors: Sequence[Exception]) -> None:
         """Hold the outcomes beside the errors."""
 
-    def derive(self, excs: Sequence[Exception], /) -> "AsksFailed":  # type: ignore[override]
+    def derive(self, excs: Sequence[Exception], /) -> "AsksFailed":  # type: ignore[override]  # pyright: ignore[reportIncompatibleMethodOverride]
         """Split into a part that holds some of the errors and still all outcomes."""
         return AsksFailed(self.outcomes, excs)

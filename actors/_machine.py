@@ -183,7 +183,7 @@ def sort(done: Step, event: Any, given: Any) -> list[Any]:
 def checked(given: Any, event: object) -> tuple[Any, Sequence[Any]]:
     """Refuse what is not `(machine, effects)`."""
     match given:
-        case (machine, [*_] as effects) if type(given) is tuple:  # pyright: ignore[reportUnknownArgumentType]
+        case (machine, [*_] as effects) if type(given) is tuple:
             if not hasattr(machine, "handle"):
                 raise InvalidEffect(machine, event)
             return machine, effects

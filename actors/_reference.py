@@ -19,6 +19,7 @@ from trio.lowlevel import (
 from actors._ask import Ask
 from actors._deadlines import ASK_TIMEOUT_S, check_timeout
 from actors._errors import WaitsForItself
+from actors._line import wait_in_line
 from actors._messages import Down, Question, Terminal
 from actors._parking import wake_parked
 from actors._seat import Seat
@@ -145,7 +146,7 @@ class Reference(Address, Generic[M_contra]):
         await checkpoint_if_cancelled()
         seat = self._seat
         if seat.must_wait(message):
-            await seat.wait_in_line(message)
+            await wait_in_line(seat, message)
         else:
             self.tell_nowait(message)
             await cancel_shielded_checkpoint()

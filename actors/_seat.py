@@ -9,15 +9,15 @@ Rules that hold this together:
 3. Nothing here awaits.
 """
 
-import traceback
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NoReturn, Protocol, cast
+from typing import Any, Final, NoReturn, Protocol
 
-import trio
 from trio.lowlevel import Task, current_task
 
 from actors._ask import Ask, Part, Sender
-from actors._errors import ActorGone, LeftBehind, MailboxDeadlock, MailboxFull, WaitsForItself
+from actors._endings import ending_of, forget_locals, without_cancellation
+from actors._errors import ActorGone, LeftBehind, MailboxFull, WaitsForItself
+from actors._line import check_no_ring
 from actors._mailbox import Mailbox, OnRestart, WhenFull
 from actors._messages import Down, Ending
 from actors._parking import PARKED, wake_parked
@@ -27,9 +27,6 @@ from actors._sweeper import Sweeper, sweeper_of_this_run
 from supervision import Restart, Shutdown
 
 __all__ = ["Seat", "Stoppable"]
-
-# Who stands in line where. It only holds tasks that are parked right now, and is how rings are found.
-_standing: trio.lowlevel.RunVar[dict[Task, "Seat"]] = trio.lowlevel.RunVar("actors senders in line")
 
 
 class Stoppable(Protocol):
@@ -126,7 +123,7 @@ class Seat(Queue):
             raise WaitsForItself(self.label, "asks itself", "call the method that answers, or tell instead of asking")
         fate, displaced = self.put(ask)
         if fate is Fate.FULL and self.may_wait():
-            self.check_no_ring(ask.message)
+            check_no_ring(self, ask.message)
             self.stand_in_line(ask)
         elif fate in {Fate.FULL, Fate.DROPPED}:
             self.counting().refused += 1
@@ -161,29 +158,6 @@ class Seat(Queue):
             return False
         self.check_open(message)
         return self.may_wait() and (bool(self.line) or len(self.inbox) >= self.capacity)
-
-    async def wait_in_line(self, message: object) -> None:
-        """Wait until there is room for `message` and it is queued."""
-        self.check_no_ring(message)
-        standing = senders_in_line()
-        sender = Sender(message, self, current_task())
-        standing[current_task()] = self
-        self.stand_in_line(sender)
-        self.wake()
-        try:
-            await trio.lowlevel.wait_task_rescheduled(sender.abort)
-        finally:
-            del standing[current_task()]
-
-    def check_no_ring(self, message: object) -> None:
-        """Raise when every actor on the way from here is full and waits for the next, back to the current task."""
-        standing, ring, seat = senders_in_line(), [self.label], self
-        me = current_task()
-        while seat.task is not None and seat.task is not me and seat.task in standing:
-            seat = standing[seat.task]
-            ring.append(seat.label)
-        if seat.task is me:
-            raise MailboxDeadlock(message, ring)
 
     def admit_senders(self) -> None:
         """Give those in line the room there is."""
@@ -361,45 +335,3 @@ class Seat(Queue):
             late_replies=self.tally.late,
             refusals_unheard=self.tally.unheard,
         )
-
-
-def senders_in_line() -> dict[Task, Seat]:
-    """Give the senders of this run that stand in a line now."""
-    try:
-        return _standing.get()
-    except LookupError:
-        _standing.set({})
-        return _standing.get()
-
-
-def ending_of(error: BaseException | None) -> Ending:
-    """Say how a generation ended, from what came out of it."""
-    if error is None or isinstance(error, Shutdown):
-        return Ending.STOPPED
-    return Ending.KILLED if without_cancellation(error) is None else Ending.CRASHED
-
-
-def without_cancellation(error: BaseException | None) -> BaseException | None:
-    """Keep what failed; a cancellation belongs to its own task and is not passed on."""
-    if isinstance(error, trio.Cancelled):
-        return None
-    if isinstance(error, BaseExceptionGroup):
-        group = cast("BaseExceptionGroup[BaseException]", error)
-        cancelled, rest = group.split(trio.Cancelled)
-        return group if cancelled is None else rest
-    return error
-
-
-def forget_locals(error: BaseException | None) -> None:
-    """Drop the variables of finished frames: an error that is kept must not keep the actor it ended."""
-    seen: set[int] = set()
-    left = [error]
-    while left:
-        one = left.pop()
-        if one is None or id(one) in seen:
-            continue
-        seen.add(id(one))
-        traceback.clear_frames(one.__traceback__)
-        left += [one.__cause__, one.__context__]
-        if isinstance(one, BaseExceptionGroup):
-            left += cast("BaseExceptionGroup[BaseException]", one).exceptions

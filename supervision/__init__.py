@@ -35,6 +35,7 @@ from supervision._exits import ExitKind as ExitKind
 from supervision._hub import Events as Events
 from supervision._hub import EventsStatistics as EventsStatistics
 from supervision._intensity import RestartIntensity as RestartIntensity
+from supervision._root import open_root as open_root
 from supervision._specs import AutoShutdown as AutoShutdown
 from supervision._specs import ChildSpec as ChildSpec
 from supervision._specs import PoolSpec as PoolSpec
@@ -47,16 +48,15 @@ from supervision._states import ChildState as ChildState
 from supervision._supervisor import Pool as Pool
 from supervision._supervisor import Supervisor as Supervisor
 from supervision._supervisor import SupervisorStatistics as SupervisorStatistics
-from supervision._supervisor import open_root as open_root
 from supervision._tree import ChildNode as ChildNode
 from supervision._tree import SupervisorNode as SupervisorNode
 
-__all__ = [  # noqa: RUF022  # Sorted as `sorted` does, like every door.
+__all__ = [
+    "CHILD_TRANSITIONS",
     "AlreadyPresent",
     "AlreadyStarted",
     "AutoShutdown",
     "Backoff",
-    "CHILD_TRANSITIONS",
     "Change",
     "Child",
     "ChildAsked",

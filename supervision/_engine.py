@@ -94,7 +94,7 @@ class Engine:
 
     def _start(self, order: Start) -> None:
         entry = order.entry
-        child: Child = entry.handle  # type: ignore[assignment]  # The plan passes it through unread.
+        child: Child = entry.handle
         status: ChildStatus[Any] = ChildStatus(child, entry.generation)
         child._status = status
         if child._context is None:
@@ -109,13 +109,13 @@ class Engine:
 
     def _ask(self, order: Ask) -> None:
         self.timers.set(order.entry, order.wake_at_s)
-        child: Child = order.entry.handle  # type: ignore[assignment]
+        child: Child = order.entry.handle
         if child._status is not None:
             child._status.ask()
 
     def _kill(self, order: Kill) -> None:
         self.timers.set(order.entry, order.wake_at_s)
-        child: Child = order.entry.handle  # type: ignore[assignment]
+        child: Child = order.entry.handle
         if child._status is not None:
             child._status.kill()
 
@@ -129,7 +129,7 @@ class Engine:
         entry = order.entry
         if entry.timer is not None:
             self.timers.clear(entry)
-        child: Child = entry.handle  # type: ignore[assignment]
+        child: Child = entry.handle
         child._status = None
         if isinstance(entry.spec, ChildSpec) and entry.spec.on_gone is not None:
             cause = entry.last_exit.cause if entry.last_exit is not None else None
@@ -145,7 +145,7 @@ class Engine:
     def _answer(self, order: Answer) -> None:
         ticket = order.ticket
         if ticket.task is not None:
-            task: trio.lowlevel.Task = ticket.task  # type: ignore[assignment]
+            task: trio.lowlevel.Task = ticket.task
             ticket.task = None
             trio.lowlevel.reschedule(task)
 
@@ -184,7 +184,7 @@ class Engine:
     def _woke(self, entry: Entry, generation: int) -> None:
         self.feed(Woke(entry, generation))
         if entry.stuck:
-            child: Child = entry.handle  # type: ignore[assignment]
+            child: Child = entry.handle
             child.changed()
 
     async def serve_nested(self, spec: SupervisorSpec | PoolSpec, status: ChildStatus[Any]) -> None:

@@ -9,7 +9,7 @@ ended. `CHILD_TRANSITIONS` is also what the drawing in the docs is made from.
 import enum
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from supervision._errors import OutOfTurn
 from supervision._exits import Exit
@@ -174,10 +174,10 @@ class Entry:
         "ups",
     )
 
-    def __init__(self, spec: AnySpec, handle: object = None) -> None:
+    def __init__(self, spec: AnySpec, handle: Any = None) -> None:
         self.spec: AnySpec = spec
         # Opaque to the plan: what the waiting half hangs on its own record.
-        self.handle: object = handle
+        self.handle: Any = handle
         self.timer: object = None
         self.state: ChildState = ChildState.WAITING
         # Raised by each BEGIN, and only there; news of a lower one is late and means nothing.
@@ -249,4 +249,4 @@ class Ticket:
         # The child that was found, if one was.
         self.entry: Entry | None = None
         # Opaque to the plan: who is parked until the answer.
-        self.task: object = None
+        self.task: Any = None

@@ -10,6 +10,7 @@ from actors.executor._channel import MessageChannel as MessageChannel
 from actors.executor._errors import ExecutorError as ExecutorError
 from actors.executor._errors import ListenAddressInvalid as ListenAddressInvalid
 from actors.executor._errors import ListenRefused as ListenRefused
+from actors.executor._errors import SettingInvalid as SettingInvalid
 from actors.executor._errors import SpawnFailed as SpawnFailed
 from actors.executor._events import ConnectionEnded as ConnectionEnded
 from actors.executor._events import ConnectionRefused as ConnectionRefused
@@ -74,6 +75,7 @@ __all__ = [
     "SessionAttached",
     "SessionDetached",
     "SessionEnded",
+    "SettingInvalid",
     "Sighting",
     "SpawnFailed",
     "Started",

@@ -5,7 +5,7 @@ import os
 
 from actors.protocol import SpawnFailureKind, os_failure_text
 
-__all__ = ["ExecutorError", "ListenAddressInvalid", "ListenRefused", "SpawnFailed", "os_error_text"]
+__all__ = ["ExecutorError", "ListenAddressInvalid", "ListenRefused", "SettingInvalid", "SpawnFailed", "os_error_text"]
 
 
 _PATH_CHARACTERS_MAX = 4096
@@ -13,6 +13,14 @@ _PATH_CHARACTERS_MAX = 4096
 
 class ExecutorError(Exception):
     """Root of everything the executor raises on its own account."""
+
+
+class SettingInvalid(ExecutorError, ValueError):
+    """What an executor was given breaks a rule; nothing was opened or changed."""
+
+    def __init__(self, field: str, rule: str) -> None:
+        super().__init__(f"{field} {rule}")
+        self.field, self.rule = field, rule
 
 
 class ListenRefused(ExecutorError):

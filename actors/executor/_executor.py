@@ -17,6 +17,7 @@ from actors.executor._posix_launcher import open_posix_launcher
 from actors.executor._process_requests import ProcessRequests
 from actors.executor._requests import Handlers, Requests, environment_handlers
 from actors.executor._sessions import Sessions
+from actors.executor._settings import check_callable, check_kind, check_variables
 from actors.executor._statistics import Counters, ExecutorStatistics
 from actors.protocol import EnvironmentInfo
 
@@ -124,9 +125,19 @@ async def open_executor(
         observer: Told what happens.
         information: What `environment/info` says; looked up when ``None``.
         variables: What processes may inherit if their client asks for it; a copy of ``os.environ`` when ``None``.
+
+    Raises:
+        SettingInvalid: One of these is of another kind; nothing was opened.
     """
-    limits = limits or Limits()
-    information = information or gather_information()
+    limits = limits if limits is not None else Limits()
+    information = information if information is not None else gather_information()
+    check_kind("limits", limits, Limits)
+    check_kind("information", information, EnvironmentInfo)
+    check_callable("observer", observer)
+    if launcher is not None:
+        check_callable("launcher.launch", getattr(launcher, "launch", None))
+    if variables is not None:
+        check_variables("variables", variables)
     counters = Counters()
     requests = ProcessRequests(
         variables=dict(os.environ if variables is None else variables),

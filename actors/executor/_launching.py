@@ -6,23 +6,33 @@ suite.
 """
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Any, Protocol
 
 import attrs
 
-from actors.executor._errors import SpawnFailed
+from actors.executor._errors import SettingInvalid, SpawnFailed
+from actors.executor._settings import check_kind, check_variables
 from actors.protocol import SpawnFailureKind, Stream
 
 __all__ = ["InputEnd", "LaunchSpec", "LaunchedProcess", "OutputEnd", "ProcessLauncher", "Sighting", "Terminal"]
+
+
+# What the system's own record of a size can hold.
+_LENGTH_MAX = 2**16 - 1
+
+
+def _require_length(_: object, attribute: Any, value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _LENGTH_MAX:
+        raise SettingInvalid(attribute.name, f"must be a whole number from 0 to {_LENGTH_MAX}, not {value!r}")
 
 
 @attrs.frozen(kw_only=True)
 class Terminal:
     """The size a pseudo terminal begins with."""
 
-    rows: int = 24
+    rows: int = attrs.field(default=24, validator=_require_length)
     """Lines."""
-    columns: int = 80
+    columns: int = attrs.field(default=80, validator=_require_length)
     """Characters in a line."""
 
 
@@ -44,6 +54,7 @@ class LaunchSpec:
     """A pseudo terminal in place of the three pipes."""
 
     def __attrs_post_init__(self) -> None:
+        self._refuse_wrong_kinds()
         if not self.argv or not self.argv[0]:
             raise SpawnFailed(
                 SpawnFailureKind.FAILED, f"missing program for {'PTY' if self.terminal else 'pipe'} spawn"
@@ -54,6 +65,18 @@ class LaunchSpec:
             raise SpawnFailed(SpawnFailureKind.FAILED, "data provided contains a nul byte")
         if any(not name or "=" in name for name in self.variables):
             raise SpawnFailed(SpawnFailureKind.FAILED, "a variable name is empty or holds an equals sign")
+
+    def _refuse_wrong_kinds(self) -> None:
+        check_kind("argv", self.argv, tuple)
+        for place, text in enumerate(self.argv):
+            check_kind(f"argv[{place}]", text, str)
+        check_kind("cwd", self.cwd, str)
+        check_variables("variables", self.variables)
+        if self.arg0 is not None:
+            check_kind("arg0", self.arg0, str)
+        check_kind("pipe_stdin", self.pipe_stdin, bool)
+        if self.terminal is not None:
+            check_kind("terminal", self.terminal, Terminal)
 
 
 @attrs.frozen(kw_only=True)

@@ -1,62 +1,57 @@
 """Every bound of an executor, in one value."""
 
-from typing import Any
-
 import attrs
 
+from actors.executor._settings import require_count, require_flag, require_seconds
+
 __all__ = ["Limits"]
-
-
-def _positive(_: object, attribute: Any, value: float) -> None:
-    if not value > 0:
-        raise ValueError(f"{attribute.name} must be above zero, not {value!r}")
 
 
 @attrs.frozen(kw_only=True)
 class Limits:
     """Bounds of one executor. What happens at each is written with it; each is counted in its statistics."""
 
-    detached_s: float = attrs.field(default=80.0, validator=_positive)
+    detached_s: float = attrs.field(default=80.0, validator=require_seconds)
     """How long a session without a connection is kept; then its processes are killed."""
-    closed_s: float = attrs.field(default=80.0, validator=_positive)
+    closed_s: float = attrs.field(default=80.0, validator=require_seconds)
     """How long a closed process can still be read."""
-    drain_s: float = attrs.field(default=1.0, validator=_positive)
+    drain_s: float = attrs.field(default=1.0, validator=require_seconds)
     """How long after its exit a process's pipes are read while somebody else holds them; then they are given up."""
-    kill_s: float = attrs.field(default=2.0, validator=_positive)
+    kill_s: float = attrs.field(default=2.0, validator=require_seconds)
     """How long a killed process is waited for when the executor stops; then it is reported as not dying."""
-    kill_leftovers: bool = False
+    kill_leftovers: bool = attrs.field(default=False, validator=require_flag)
     """Kill what a command leaves running behind, at the drain limit. Else it runs on until its session ends."""
-    leftovers_max: int = attrs.field(default=1024, validator=_positive)
+    leftovers_max: int = attrs.field(default=1024, validator=require_count)
     """Those left running whom a session remembers, to kill them at its end; one more, and the oldest is killed."""
-    sessions_max: int = attrs.field(default=1024, validator=_positive)
+    sessions_max: int = attrs.field(default=1024, validator=require_count)
     """Sessions at once; further ones are refused."""
-    processes_max: int = attrs.field(default=1024, validator=_positive)
+    processes_max: int = attrs.field(default=1024, validator=require_count)
     """Running processes in a session; further starts are refused."""
-    retained_bytes_max: int = attrs.field(default=64 * 1024 * 1024, validator=_positive)
+    retained_bytes_max: int = attrs.field(default=64 * 1024 * 1024, validator=require_count)
     """What a session's closed processes keep, above all output; beyond it the oldest are forgotten early."""
-    in_flight_max: int = attrs.field(default=1024, validator=_positive)
+    in_flight_max: int = attrs.field(default=1024, validator=require_count)
     """Requests of one connection that wait for something; further ones are refused. Terminate never waits."""
-    outbox_bytes: int = attrs.field(default=256 * 1024, validator=_positive)
+    outbox_bytes: int = attrs.field(default=256 * 1024, validator=require_count)
     """Above this many bytes not yet sent, processes of that connection are read no more, nor are its requests."""
-    stdin_bytes_max: int = attrs.field(default=1024 * 1024, validator=_positive)
+    stdin_bytes_max: int = attrs.field(default=1024 * 1024, validator=require_count)
     """Bytes queued for a process's input; a write above it is answered once there is room."""
-    stdin_waiting_max: int = attrs.field(default=256, validator=_positive)
+    stdin_waiting_max: int = attrs.field(default=256, validator=require_count)
     """Writes of one process that wait for room; further ones are refused."""
-    stdin_waiting_bytes_max: int = attrs.field(default=16 * 1024 * 1024, validator=_positive)
+    stdin_waiting_bytes_max: int = attrs.field(default=16 * 1024 * 1024, validator=require_count)
     """Bytes of such writes; further ones are refused while others wait."""
-    write_ids_max: int = attrs.field(default=4096, validator=_positive)
+    write_ids_max: int = attrs.field(default=4096, validator=require_count)
     """How many write ids of a process are remembered; the oldest is forgotten first."""
-    message_bytes_max: int = attrs.field(default=64 * 1024 * 1024, validator=_positive)
+    message_bytes_max: int = attrs.field(default=64 * 1024 * 1024, validator=require_count)
     """The largest message taken; a larger one ends the connection."""
-    connections_max: int = attrs.field(default=256, validator=_positive)
+    connections_max: int = attrs.field(default=256, validator=require_count)
     """Connections at once; further ones are refused with 503."""
-    handshakes_max: int = attrs.field(default=64, validator=_positive)
+    handshakes_max: int = attrs.field(default=64, validator=require_count)
     """Peers at once that have not been let in yet; further ones are hung up on."""
-    handshake_s: float = attrs.field(default=10.0, validator=_positive)
+    handshake_s: float = attrs.field(default=10.0, validator=require_seconds)
     """How long a peer may take to open a connection."""
-    keepalive_s: float = attrs.field(default=30.0, validator=_positive)
+    keepalive_s: float = attrs.field(default=30.0, validator=require_seconds)
     """After so long without a byte from the peer it is asked for a sign of life."""
-    pong_s: float = attrs.field(default=20.0, validator=_positive)
+    pong_s: float = attrs.field(default=20.0, validator=require_seconds)
     """How long that sign may take; any byte counts. Then the connection is given up."""
-    close_s: float = attrs.field(default=2.0, validator=_positive)
+    close_s: float = attrs.field(default=2.0, validator=require_seconds)
     """How long a peer may take to agree to a close; then the connection is cut."""

@@ -249,8 +249,7 @@ class HostedProcess:
 
         Args:
             grace_s: Ask with SIGTERM first and kill after so long; kill at once when ``None``. A second call can
-            only make
-                it sooner.
+                only make it sooner.
 
         Returns:
             Whether it was running.

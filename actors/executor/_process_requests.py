@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from actors.executor._errors import SpawnFailed
+from actors.executor._errors import SettingInvalid, SpawnFailed
 from actors.executor._launching import LaunchSpec, Terminal
 from actors.executor._process import HostedProcess
 from actors.executor._refusals import RequestRefused
@@ -45,7 +45,6 @@ __all__ = ["ProcessRequests"]
 
 # Longer than anybody waits, short enough for every clock.
 _WAIT_S_MAX = 24 * 3600.0
-_ROWS_MAX = 2**16 - 1
 
 
 class ProcessRequests:
@@ -197,10 +196,10 @@ def _write_result(offer: Offer) -> WriteResult:
 
 def _terminal_of(params: StartParams) -> Terminal:
     size = Terminal()
-    rows, columns = params.rows or size.rows, params.cols or size.columns
-    if max(rows, columns) > _ROWS_MAX:
-        raise RequestRefused(invalid_params("invalid number"))
-    return Terminal(rows=rows, columns=columns)
+    try:
+        return Terminal(rows=params.rows or size.rows, columns=params.cols or size.columns)
+    except SettingInvalid:
+        raise RequestRefused(invalid_params("invalid number")) from None
 
 
 def _refuse_what_we_cannot_give(params: StartParams) -> None:

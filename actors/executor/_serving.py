@@ -8,12 +8,13 @@ from urllib.parse import urlsplit
 import attrs
 import trio
 
-from actors.executor._errors import ListenAddressInvalid, ListenRefused
+from actors.executor._errors import ListenAddressInvalid, ListenRefused, SettingInvalid
 from actors.executor._events import Observer
 from actors.executor._executor import Executor, open_executor, unobserved
 from actors.executor._handshake import admission, serve_websocket_stream
 from actors.executor._launching import ProcessLauncher
 from actors.executor._limits import Limits
+from actors.executor._settings import check_kind
 from actors.protocol import EnvironmentInfo
 
 __all__ = ["ExecutorEndpoint", "Started", "serve_executor"]
@@ -55,8 +56,7 @@ async def serve_executor(
     Args:
         listen: ``ws://HOST:PORT``; port 0 takes a free one.
         token: What peers must show as ``Authorization: Bearer``. Needed for anything but loopback. Without one, web
-        pages are
-            turned away.
+            pages are turned away.
         limits: Bounds of connections, sessions and processes.
         observer: Told who comes, starts and ends.
         launcher: What starts processes; the system's own when ``None``.
@@ -67,6 +67,7 @@ async def serve_executor(
     Raises:
         ListenRefused: The address is not loopback and there is no token; nothing was opened.
         ListenAddressInvalid: The address is not of that shape.
+        SettingInvalid: Something else is of another kind.
         OSError: The port is taken, or the address not ours.
 
     Cancelled:
@@ -76,42 +77,66 @@ async def serve_executor(
     async with open_executor(
         launcher=launcher, limits=limits, observer=observer, information=information, variables=variables
     ) as executor:
-        listeners = await trio.open_tcp_listeners(port, host=host)
+        listeners = await _open_listeners(listen, host, port, trusted=token is not None)
         admits = admission(token)
 
         async def serve(stream: trio.SocketStream) -> None:
             await serve_websocket_stream(executor, stream, admits)
 
-        await trio.serve_listeners(serve, listeners, task_status=_WhenListening(host, executor, task_status))
+        await trio.serve_listeners(serve, listeners, task_status=_WhenListening(executor, task_status))
 
 
 class _WhenListening:
     """Turns trio's word that it listens into ours. A nursery of our own would wrap what goes wrong in there."""
 
-    def __init__(self, host: str, executor: Executor, told: Started) -> None:
-        self._host, self._executor, self._told = host, executor, told
+    def __init__(self, executor: Executor, told: Started) -> None:
+        self._executor, self._told = executor, told
 
     def started(self, value: list[trio.SocketListener] | None = None) -> None:
         assert value, "trio says where it listens"
-        port = value[0].socket.getsockname()[1]
-        shown = f"[{self._host}]" if ":" in self._host else self._host
-        url = f"ws://{shown}:{port}"
-        self._told.started(ExecutorEndpoint(url=url, port=port, executor=self._executor))
+        host, port, *_ = value[0].socket.getsockname()
+        shown = f"[{host}]" if ":" in host else host
+        self._told.started(ExecutorEndpoint(url=f"ws://{shown}:{port}", port=port, executor=self._executor))
+
+
+async def _open_listeners(listen: str, host: str, port: int, *, trusted: bool) -> list[trio.SocketListener]:
+    """Open the sockets, and judge where they really are: a name means what the system makes of it."""
+    listeners = await trio.open_tcp_listeners(port, host=host)
+    # A free port is another one at each address: the one that is told must not be a stranger's at the others.
+    kept = listeners if port else listeners[:1]
+    outside = [one for one in kept if not ipaddress.ip_address(one.socket.getsockname()[0]).is_loopback]
+    refused = bool(outside) and not trusted
+    for listener in listeners:
+        if refused or listener not in kept:
+            listener.socket.close()
+    if refused:
+        raise ListenRefused(listen, "that name leads to an address that is not loopback, and no token was given")
+    return kept
 
 
 def _judge_address(listen: str, token: str | None) -> tuple[str, int]:
+    check_kind("listen", listen, str)
     try:
         parts = urlsplit(listen)
         host, port = parts.hostname, parts.port
     except ValueError:
         raise ListenAddressInvalid(listen) from None
-    if parts.scheme != "ws" or not host or port is None or parts.path not in {"", "/"} or parts.query:
+    more = parts.query or parts.fragment or "@" in parts.netloc or "\\" in listen or listen != listen.strip()
+    if parts.scheme != "ws" or not host or port is None or parts.path not in {"", "/"} or more:
         raise ListenAddressInvalid(listen)
-    if token is not None and not token.strip():
-        raise ListenRefused(listen, "the token is blank")
-    if token is None and not _is_loopback(host):
+    if token is not None:
+        _judge_token(listen, token)
+    elif not _is_loopback(host):
         raise ListenRefused(listen, "it is not a loopback address and no token was given")
     return host, port
+
+
+def _judge_token(listen: str, token: str) -> None:
+    check_kind("token", token, str)
+    if not token.strip():
+        raise ListenRefused(listen, "the token is blank")
+    if not (token.isascii() and token.isprintable()) or " " in token:
+        raise SettingInvalid("token", "must be one word of printable ASCII: no header can carry another")
 
 
 def _is_loopback(host: str) -> bool:

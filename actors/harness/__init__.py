@@ -65,10 +65,13 @@ from actors.harness._websocket import WebSocketChannel as WebSocketChannel
 from actors.harness._websocket import WebSocketDialer as WebSocketDialer
 from actors.harness._wording import shown_url as shown_url
 
-__all__ = [  # noqa: RUF022 (plain order, as tests/test_doors.py asks)
+__all__ = [
+    "CLIENT_NAME",
+    "LIMITS",
+    "RECOVERY",
+    "RELAY_RECOVERY",
     "AnswerLost",
     "AnswerUnreadable",
-    "CLIENT_NAME",
     "CallNotSent",
     "CallTimedOut",
     "ChannelClosed",
@@ -86,7 +89,6 @@ __all__ = [  # noqa: RUF022 (plain order, as tests/test_doors.py asks)
     "HarnessLimits",
     "InitializeTimedOut",
     "InvalidArgument",
-    "LIMITS",
     "LinkStatistics",
     "MayHaveRun",
     "MessageChannel",
@@ -104,8 +106,6 @@ __all__ = [  # noqa: RUF022 (plain order, as tests/test_doors.py asks)
     "ProcessStdin",
     "Processes",
     "ProtocolBroken",
-    "RECOVERY",
-    "RELAY_RECOVERY",
     "ReaderBusy",
     "RecoveryFailed",
     "RecoveryPolicy",

@@ -107,7 +107,7 @@ class WebSocketDialer:
                     nursery.start_soon(_cancel_when, stream.ended, nursery.cancel_scope, watch)
                     websocket = await wrap_client_stream(
                         nursery,
-                        stream,  # type: ignore[arg-type]  # It asks for a socket, and uses the stream interface alone.
+                        stream,  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  # It asks for a socket, and uses the stream interface alone.
                         address.netloc.rpartition("@")[2],
                         address._replace(scheme="", netloc="", fragment="").geturl() or "/",
                         extra_headers=headers,

@@ -35,7 +35,10 @@ from actors.noise._suite import MAX_AUTHORIZATION_BYTES as MAX_AUTHORIZATION_BYT
 from actors.noise._suite import MAX_PLAINTEXT_BYTES as MAX_PLAINTEXT_BYTES
 from actors.noise._suite import SUITE as SUITE
 
-__all__ = [  # noqa: RUF022  # Plain order, as tests/test_doors.py asks.
+__all__ = [
+    "MAX_AUTHORIZATION_BYTES",
+    "MAX_PLAINTEXT_BYTES",
+    "SUITE",
     "ExecutorCredentialsRejected",
     "HandshakeFailed",
     "HandshakeRequest",
@@ -47,13 +50,10 @@ __all__ = [  # noqa: RUF022  # Plain order, as tests/test_doors.py asks.
     "InvalidState",
     "KeyGenerationFailed",
     "KeySource",
-    "MAX_AUTHORIZATION_BYTES",
-    "MAX_PLAINTEXT_BYTES",
     "NoiseError",
     "PublicKey",
     "RecordLimits",
     "Responder",
-    "SUITE",
     "SecureChannel",
     "TransportFailed",
     "TransportTruncated",

@@ -38,8 +38,9 @@ async def cancel_at_each_step(
         How many times the operation was started (so 2 means: cancelled once, then finished).
     """
     for step in range(_STEPS_MAX):
-        with trio.CancelScope() as scope:
-            instrument = _CancelAtStep(trio.lowlevel.current_task(), scope, step)
+        scope = trio.CancelScope()
+        instrument = _CancelAtStep(trio.lowlevel.current_task(), scope, step)
+        with scope:
             if step == 0:
                 scope.cancel()
             trio.lowlevel.add_instrument(instrument)

@@ -1,6 +1,7 @@
 """The small parts: outbox, input queue, reminders, news, information, and what a block leaves behind."""
 
 import json
+import math
 from typing import Any
 
 import pytest
@@ -9,7 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from actors.executor import Limits, gather_information, open_executor, serve_executor
+from actors.executor import (
+    LaunchSpec,
+    Limits,
+    SettingInvalid,
+    Terminal,
+    gather_information,
+    open_executor,
+    serve_executor,
+)
 from actors.executor._news import encode_news
 from actors.executor._outbox import Outbox
 from actors.executor._reminders import Reminders
@@ -153,6 +162,72 @@ def test_the_information_is_complete_and_says_what_we_added() -> None:
 def test_a_bound_of_nothing_is_refused_by_name(field: str) -> None:
     with pytest.raises(ValueError, match=f"{field} must be above zero"):
         Limits(**{field: 0})
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("detached_s", "80"),
+        ("detached_s", None),
+        ("detached_s", math.nan),
+        ("sessions_max", 1.5),
+        ("sessions_max", True),
+        ("sessions_max", math.inf),
+        ("kill_leftovers", "no"),
+    ],
+)
+def test_a_bound_of_another_kind_is_refused_by_name_and_rule(field: str, value: Any) -> None:
+    with pytest.raises(SettingInvalid, match=f"{field} must be") as refused:
+        Limits(**{field: value})
+
+    assert refused.value.field == field
+
+
+@pytest.mark.parametrize(
+    ("field", "more"),
+    [
+        ("argv", {"argv": "ls"}),
+        (r"argv\[1\]", {"argv": ("ls", 5)}),
+        ("cwd", {"cwd": None}),
+        ("variables", {"variables": None}),
+        (r"variables\['A'\]", {"variables": {"A": 5}}),
+        ("arg0", {"arg0": b"x"}),
+        ("pipe_stdin", {"pipe_stdin": "yes"}),
+        ("terminal", {"terminal": (24, 80)}),
+    ],
+)
+def test_a_launch_of_another_kind_is_refused_by_name_and_rule(field: str, more: dict[str, Any]) -> None:
+    with pytest.raises(SettingInvalid, match=f"{field} must "):
+        LaunchSpec(**({"argv": ("ls",), "cwd": "/"} | more))
+
+
+@pytest.mark.parametrize("size", [{"rows": -1}, {"columns": 65536}, {"rows": "24"}])
+def test_a_terminal_that_cannot_be_is_refused_by_name_and_rule(size: dict[str, Any]) -> None:
+    with pytest.raises(SettingInvalid, match=f"{next(iter(size))} must be a whole number"):
+        Terminal(**size)
+
+
+@pytest.mark.parametrize(
+    ("name", "more"),
+    [
+        ("token", {"token": 5}),
+        ("token", {"token": "two words"}),
+        ("token", {"token": "line\r\nX: y"}),
+        ("token", {"token": "é"}),
+        ("limits", {"limits": 5}),
+        ("observer", {"observer": 5}),
+        ("launcher", {"launcher": 5}),
+        ("information", {"information": 5}),
+        ("variables", {"variables": 5}),
+        (r"variables\['A'\]", {"variables": {"A": 5}}),
+        ("listen", {"listen": 5}),
+    ],
+)
+async def test_serving_with_something_of_another_kind_is_refused_by_name(name: str, more: dict[str, Any]) -> None:
+    with pytest.raises(SettingInvalid, match=f"{name}.* must ") as refused:
+        await serve_executor(**more)
+
+    assert "token" not in more or str(more["token"]) not in str(refused.value)
 
 
 async def test_what_a_block_raises_comes_out_plain() -> None:

@@ -63,10 +63,44 @@ async def test_other_names_of_loopback_are_served(listen: str) -> None:
         assert await client.call("environment/status") == {"status": "ready"}
 
 
-@pytest.mark.parametrize("listen", ["ws://0.0.0.0:0", "ws://192.168.0.1:1", "ws://example.org:80", "ws://[::]:0"])
+@pytest.mark.parametrize(
+    "listen",
+    [
+        "ws://0.0.0.0:0",
+        "ws://192.168.0.1:1",
+        "ws://example.org:80",
+        "ws://[::]:0",
+        "ws://127.1:0",
+        "ws://0:0",
+        "ws://2130706433:0",
+        "ws://[::ffff:127.0.0.1]:0",
+        "ws://localhost.:0",
+    ],
+)
 async def test_anything_but_loopback_is_refused_without_a_token(listen: str) -> None:
     with pytest.raises(ListenRefused, match=r"Give a token, or listen on 127\.0\.0\.1"):
         await serve_executor(listen)
+
+
+async def test_a_name_of_loopback_that_leads_elsewhere_is_refused_without_a_token(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    before = len(os.listdir("/proc/self/fd"))
+
+    async def everywhere(*_: Any, **__: Any) -> list[trio.SocketListener]:
+        return await open_really(0, host="0.0.0.0")
+
+    open_really = trio.open_tcp_listeners
+    monkeypatch.setattr(trio, "open_tcp_listeners", everywhere)
+    with pytest.raises(ListenRefused, match="leads to an address that is not loopback"):
+        await serve_executor("ws://localhost:0")
+
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+async def test_a_name_with_two_addresses_is_announced_by_the_one_that_is_served() -> None:
+    async with served(listen="ws://localhost:0") as endpoint:
+        assert endpoint.url in {f"ws://127.0.0.1:{endpoint.port}", f"ws://[::1]:{endpoint.port}"}
 
 
 async def test_a_blank_token_is_no_token() -> None:
@@ -75,7 +109,19 @@ async def test_a_blank_token_is_no_token() -> None:
 
 
 @pytest.mark.parametrize(
-    "listen", ["http://127.0.0.1:0", "ws://127.0.0.1", "ws://127.0.0.1:99999", "x", "ws://127.0.0.1:0/x"]
+    "listen",
+    [
+        "http://127.0.0.1:0",
+        "ws://127.0.0.1",
+        "ws://127.0.0.1:99999",
+        "x",
+        "ws://127.0.0.1:0/x",
+        "ws://user@127.0.0.1:0",
+        "ws://127.0.0.1:0/#x",
+        "ws://127.0.0.1:0?x",
+        r"ws://0.0.0.0\@127.0.0.1:0",
+        " ws://127.0.0.1:0",
+    ],
 )
 async def test_an_address_of_another_shape_is_refused(listen: str) -> None:
     with pytest.raises(ListenAddressInvalid, match="give ws://HOST:PORT"):

@@ -49,9 +49,9 @@ async def test_large_answers_and_many_small_ones_come_whole(autojump_clock) -> N
 
 
 async def test_a_refused_registration_ends_the_executor_with_the_registrys_reason(autojump_clock) -> None:
-    async with open_world() as world:
+    async with open_world() as world, open_memory_launcher({}) as launcher:
         with pytest.raises(RegistrarFailed, match="cannot stand in an address"):
-            await serve_remote_executor(world.registry, "..", EXECUTOR, dialer=world.dialer)
+            await serve_remote_executor(world.registry, "..", EXECUTOR, dialer=world.dialer, launcher=launcher)
 
 
 async def test_an_environment_without_an_executor_is_no_use_now_but_may_be_later(autojump_clock) -> None:

@@ -1,0 +1,44 @@
+"""What an end means for those who hear of it: which ending it was, and how much of its exception is passed on."""
+
+import traceback
+from typing import cast
+
+import trio
+
+from actors._messages import Ending
+from supervision import Shutdown
+
+__all__ = ["ending_of", "forget_locals", "without_cancellation"]
+
+
+def ending_of(error: BaseException | None) -> Ending:
+    """Say how a generation ended, from what came out of it."""
+    if error is None or isinstance(error, Shutdown):
+        return Ending.STOPPED
+    return Ending.KILLED if without_cancellation(error) is None else Ending.CRASHED
+
+
+def without_cancellation(error: BaseException | None) -> BaseException | None:
+    """Keep what failed; a cancellation belongs to its own task and is not passed on."""
+    if isinstance(error, trio.Cancelled):
+        return None
+    if isinstance(error, BaseExceptionGroup):
+        group = cast("BaseExceptionGroup[BaseException]", error)
+        cancelled, rest = group.split(trio.Cancelled)
+        return group if cancelled is None else rest
+    return error
+
+
+def forget_locals(error: BaseException | None) -> None:
+    """Drop the variables of finished frames: an error that is kept must not keep the actor it ended."""
+    seen: set[int] = set()
+    left = [error]
+    while left:
+        one = left.pop()
+        if one is None or id(one) in seen:
+            continue
+        seen.add(id(one))
+        traceback.clear_frames(one.__traceback__)
+        left += [one.__cause__, one.__context__]
+        if isinstance(one, BaseExceptionGroup):
+            left += cast("BaseExceptionGroup[BaseException]", one).exceptions
