@@ -117,9 +117,7 @@ def test_a_module_that_decides_has_no_clock_wait_randomness_or_io(module: str) -
         assert imported.split(".")[0] not in IMPURE_IMPORTS, f"{module}:{line} imports {imported}"
         if ours(imported) and imported in MODULES:
             reaches = package_of(imported) == package_of(module) and "." in imported.removeprefix("actors.")
-            assert not reaches or imported in PURE or is_plain(imported), (
-                f"{module}:{line}: {imported} is not pure"
-            )
+            assert not reaches or imported in PURE or is_plain(imported), f"{module}:{line}: {imported} is not pure"
     for node in ast.walk(tree):
         assert not isinstance(node, ast.AsyncFunctionDef | ast.Await), f"{module}:{node.lineno} waits"
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
