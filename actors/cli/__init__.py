@@ -43,6 +43,12 @@ def _demo(chosen: Namespace) -> int:
     return demo(plain=chosen.plain, json_wanted=chosen.json)
 
 
+def _serve(chosen: Namespace) -> int:
+    from actors.cli._serve import serve
+
+    return serve(chosen)
+
+
 def _executor(chosen: Namespace) -> int:
     from actors.cli._executor import executor
 
@@ -63,6 +69,7 @@ def _doctor(chosen: Namespace) -> int:
 
 _COMMANDS: Final[dict[str, Callable[[Namespace], int]]] = {
     "demo": _demo,
+    "serve": _serve,
     "executor": _executor,
     "run": _run,
     "doctor": _doctor,

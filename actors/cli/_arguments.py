@@ -8,6 +8,7 @@ from typing import Any, Protocol
 __all__ = ["parse"]
 
 LISTEN_DEFAULT = "ws://127.0.0.1:0"
+REGISTRY_DEFAULT = "http://127.0.0.1:0"
 
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
@@ -23,7 +24,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         allow_abbrev=False,
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for describe in (_demo, _executor, _run, _doctor):
+    for describe in (_demo, _serve, _executor, _run, _doctor):
         describe(commands)
     ours, theirs = _split(list(sys.argv[1:] if arguments is None else arguments))
     chosen = parser.parse_args(ours)
@@ -65,6 +66,33 @@ def _demo(commands: _Commands) -> None:
     command.add_argument("--json", action="store_true", help="one JSON object a line, the last one is the summary")
 
 
+def _serve(commands: _Commands) -> None:
+    command = commands.add_parser(
+        "serve",
+        help="serve a registry and rendezvous for executors and harnesses",
+        description="Serve a registry, where executors register and harnesses ask for them, and a rendezvous that "
+        "carries what they say to each other without being able to read it. Prints the registry's address.",
+    )
+    command.add_argument(
+        "--listen",
+        default=REGISTRY_DEFAULT,
+        metavar="URL",
+        help="http://HOST:PORT, port 0 picks a free one (default: %(default)s)",
+    )
+    command.add_argument(
+        "--token-file",
+        required=True,
+        metavar="PATH",
+        help="a file that holds the bearer token of executors and harnesses, readable by its owner only",
+    )
+    command.add_argument(
+        "--exit-with-parent",
+        action="store_true",
+        help="end when the standard input is closed, for programs that start it",
+    )
+    command.add_argument("--json", action="store_true", help="print the address as a JSON object")
+
+
 def _executor(commands: _Commands) -> None:
     command = commands.add_parser(
         "executor",
@@ -79,9 +107,21 @@ def _executor(commands: _Commands) -> None:
         "anything but loopback is refused without a token",
     )
     command.add_argument(
+        "--registry",
+        metavar="URL",
+        help="do not listen: register there and be reached through its rendezvous, encrypted end to end",
+    )
+    command.add_argument("--environment-id", metavar="ID", help="as what to register; needed with --registry")
+    command.add_argument(
+        "--identity-file",
+        metavar="PATH",
+        help="with --registry: where to keep the keys; made when it is not there (default: new keys each time)",
+    )
+    command.add_argument(
         "--token-file",
         metavar="PATH",
-        help="a file that holds the bearer token a harness has to show, readable by its owner only",
+        help="a file that holds the bearer token a harness has to show, or that the registry wants to see; "
+        "readable by its owner only",
     )
     command.add_argument(
         "--exit-with-parent",
@@ -102,15 +142,20 @@ def _run(commands: _Commands) -> None:
     command = commands.add_parser(
         "run",
         help="run a command in an executor and end with its exit code",
-        description="Run a command in the executor at URL, with its output streamed as it comes.",
+        description="Run a command in an executor, with its output streamed as it comes.",
         epilog="example: greenroom run ws://127.0.0.1:8765 --env A=1 -- sh -c 'echo $A'",
     )
-    command.add_argument("executor", metavar="URL", help="the ws:// address that `greenroom executor` printed")
+    command.add_argument(
+        "executor",
+        metavar="EXECUTOR",
+        help="the ws:// address that `greenroom executor` printed, or with --registry the environment id",
+    )
     command.add_argument("argv", nargs="+", metavar="CMD", help="the command and its arguments, after --")
     command.add_argument("--cwd", metavar="PATH", help="where to run it (default: the executor's own directory)")
     command.add_argument(
         "--env", action="append", default=[], metavar="NAME=VALUE", help="a variable for the command; it inherits none"
     )
+    command.add_argument("--registry", metavar="URL", help="reach it through this registry, encrypted end to end")
     command.add_argument("--timeout-s", type=float, metavar="S", help="kill its whole process group after S seconds")
     command.add_argument(
         "--token-file", metavar="PATH", help="a file that holds the bearer token, readable by its owner only"

@@ -1,14 +1,12 @@
 """`greenroom executor`: serve one executor in the foreground and say where it is."""
 
-import json
-import os
 import sys
 from argparse import Namespace
 from functools import partial
 
 import attrs
-import trio
 
+from actors.cli._foreground import announce, stay
 from actors.cli._output import OutputRefused
 from actors.cli._programs import run_program
 from actors.cli._tokens import TokenFileRefused, read_token
@@ -21,7 +19,16 @@ def executor(chosen: Namespace) -> int:
     """Serve until interrupted; 1 when the address cannot be had, 2 when it may not be had."""
     try:
         token = read_token(chosen.token_file)
-        return run_program(partial(_serve, chosen, token))
+        if chosen.registry is not None:
+            return _registered(chosen, token)
+        serve = partial(
+            serve_executor,
+            chosen.listen,
+            token=token,
+            file_roots=chosen.file_root,
+            task_status=_Announcement(chosen.json),
+        )
+        return run_program(partial(stay, serve, exit_with_parent=chosen.exit_with_parent))
     except (TokenFileRefused, ListenRefused, ListenAddressInvalid, RootUnusable) as refused:
         print(f"greenroom executor: {refused}", file=sys.stderr)
         return 2
@@ -40,32 +47,21 @@ class _Announcement:
     as_json: bool
 
     def started(self, endpoint: ExecutorEndpoint, /) -> None:
-        try:
-            print(json.dumps({"url": endpoint.url, "pid": os.getpid()}) if self.as_json else endpoint.url, flush=True)
-        except OSError as error:
-            raise OutputRefused(str(error.strerror), reader_left=isinstance(error, BrokenPipeError)) from error
+        announce({"url": endpoint.url}, endpoint.url, as_json=self.as_json)
 
 
-async def _serve(chosen: Namespace, token: str | None) -> int:
-    serve = partial(
-        serve_executor,
-        chosen.listen,
-        token=token,
-        file_roots=chosen.file_root,
-        task_status=_Announcement(chosen.json),
-    )
-    if not chosen.exit_with_parent:
-        await serve()
-        return 0
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(serve)
-        await _wait_until_stdin_ends()
-        nursery.cancel_scope.cancel()
-    return 0
+def _registered(chosen: Namespace, token: str | None) -> int:
+    """Serve through a registry: 1 when it does not want us, 2 when the call makes no sense."""
+    if chosen.environment_id is None or token is None:
+        print("greenroom executor: --registry needs --environment-id and --token-file", file=sys.stderr)
+        return 2
+    # Here, not above: an executor that listens by itself needs none of it.
+    from actors.cli._remote import serve_registered
+    from actors.noise import NoiseError
+    from actors.relay import RegistrarFailed
 
-
-async def _wait_until_stdin_ends() -> None:
-    """Whoever started us holds the other end; the system closes it with them, however they go."""
-    async with trio.lowlevel.FdStream(os.dup(sys.stdin.fileno())) as stdin:
-        while await stdin.receive_some(4096):
-            pass
+    try:
+        return serve_registered(chosen, token)
+    except (RegistrarFailed, NoiseError) as refused:
+        print(f"greenroom executor: {refused}", file=sys.stderr)
+        return 1

@@ -6,6 +6,7 @@ import signal
 import sys
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from functools import partial
 
 import trio
@@ -24,6 +25,7 @@ from actors.harness import (
     open_client,
 )
 from actors.protocol import OutputGap, Stream
+from actors.relay import RegistrarFailed
 
 __all__ = ["run"]
 
@@ -41,12 +43,14 @@ def run(chosen: Namespace) -> int:
         variables = _variables(chosen.env)
         timeout_s = _timeout_s(chosen.timeout_s)
         token = read_token(chosen.token_file)
+        if chosen.registry is not None and token is None:
+            raise ValueError("--registry needs --token-file")
     except (ValueError, TokenFileRefused) as refused:
         print(f"greenroom run: {refused}", file=sys.stderr)
         return 2
     try:
         return run_program(partial(_run, chosen, variables, timeout_s, token))
-    except HarnessError as error:
+    except (HarnessError, RegistrarFailed) as error:
         print(f"greenroom run: {error}", file=sys.stderr)
         return 2 if isinstance(error, InvalidArgument) else 1
     except OutputRefused as refused:
@@ -75,10 +79,19 @@ def _timeout_s(given: float | None) -> float:
 
 
 async def _run(chosen: Namespace, variables: Mapping[str, str], timeout_s: float, token: str | None) -> int:
-    async with open_client(chosen.executor, dialer=WebSocketDialer(bearer_token=token)) as client:
+    async with _open(chosen, token) as client:
         if chosen.json:
             return await _run_whole(client, chosen, variables, timeout_s)
         return await _run_streaming(client, chosen, variables, timeout_s)
+
+
+def _open(chosen: Namespace, token: str | None) -> AbstractAsyncContextManager[Client]:
+    if chosen.registry is None or token is None:
+        return open_client(chosen.executor, dialer=WebSocketDialer(bearer_token=token))
+    # Here, not above: the way to an executor that listens by itself needs none of it.
+    from actors.cli._remote import open_remote_client
+
+    return open_remote_client(chosen.registry, chosen.executor, token)
 
 
 async def _run_whole(client: Client, chosen: Namespace, variables: Mapping[str, str], timeout_s: float) -> int:

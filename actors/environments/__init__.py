@@ -51,6 +51,7 @@ from actors.environments._lifecycle import Kind as Kind
 from actors.environments._local_connector import LocalConnector as LocalConnector
 from actors.environments._manager import EnvironmentManager as EnvironmentManager
 from actors.environments._manager import ManagerStatistics as ManagerStatistics
+from actors.environments._noise_connector import NoiseConnector as NoiseConnector
 from actors.environments._opening import open_manager as open_manager
 from actors.environments._options import RunOptions as RunOptions
 from actors.environments._options import StartOptions as StartOptions
@@ -64,6 +65,10 @@ from actors.environments._ready_info import MAX_SELECTED_CAPABILITY_ROOTS as MAX
 from actors.environments._ready_info import ReadyInfo as ReadyInfo
 from actors.environments._ready_info import SelectedCapabilityRoot as SelectedCapabilityRoot
 from actors.environments._registration import Registration as Registration
+from actors.environments._registry_provider import BundleRegistry as BundleRegistry
+from actors.environments._registry_provider import RegistryConnectProvider as RegistryConnectProvider
+from actors.environments._registry_provider import RegistryRefused as RegistryRefused
+from actors.environments._registry_provider import open_registry_provider as open_registry_provider
 from actors.environments._retry import AttemptRules as AttemptRules
 from actors.environments._retry import is_retryable_answer as is_retryable_answer
 from actors.environments._seams import Client as Client
@@ -94,6 +99,7 @@ __all__ = [
     "AlreadyReady",
     "Answer",
     "AttemptRules",
+    "BundleRegistry",
     "Change",
     "Client",
     "CompletionRefused",
@@ -134,6 +140,7 @@ __all__ = [
     "LocalConnector",
     "ManagerClosed",
     "ManagerStatistics",
+    "NoiseConnector",
     "NoiseSettings",
     "NotInThisRun",
     "NotSupported",
@@ -150,6 +157,8 @@ __all__ = [
     "RegistrationInactive",
     "RegistrationUsed",
     "RegistryConfigurationError",
+    "RegistryConnectProvider",
+    "RegistryRefused",
     "RunOptions",
     "SelectedCapabilityRoot",
     "Snapshot",
@@ -166,6 +175,7 @@ __all__ = [
     "WillNotStop",
     "is_retryable_answer",
     "open_manager",
+    "open_registry_provider",
 ]
 
 for _name in __all__:

@@ -81,6 +81,20 @@ class NoAnswer(HarnessError):
         super().__init__(f"the provider failed: {said}")
 
 
+async def ask_again(renew: Callable[[], Awaitable[Answer]]) -> Answer:
+    """Ask the provider for another physical connection.
+
+    Raises:
+        Disconnected: It failed, and the next try may do better.
+        NoAnswer: It failed for good.
+    """
+    try:
+        return await renew()
+    except Exception as error:
+        # As the harness judges: a lost connection is tried again, anything else ends the recovery.
+        raise (Disconnected if is_retryable(error) else NoAnswer)(said_by(error)) from error
+
+
 class RenewingDialer:
     """Dial where the provider says: its first answer is used once, and each later connection gets a fresh one."""
 
@@ -98,11 +112,7 @@ class RenewingDialer:
             yield channel
 
     async def _fresh_url(self, renew: Callable[[], Awaitable[Answer]]) -> str:
-        try:
-            answer = await renew()
-        except Exception as error:
-            # As the harness judges: a lost connection is tried again, anything else ends the recovery.
-            raise (Disconnected if is_retryable(error) else NoAnswer)(said_by(error)) from error
+        answer = await ask_again(renew)
         if not isinstance(answer, PlainEndpoint):
             raise NoAnswer(f"it answered with a {type(answer).__name__}, expected a PlainEndpoint as before")
         return answer.websocket_url

@@ -25,7 +25,7 @@ from actors.environments._connection import (
 from actors.environments._errors import ConnectFailed, EnvironmentClosed, ProtocolError
 from actors.environments._outcomes import said_by
 from actors.environments._printable import printable
-from actors.environments._provider import Answer, ConnectBundle, ConnectProvider, PlainEndpoint
+from actors.environments._provider import Answer, ConnectBundle, ConnectProvider, FixedEndpoint, PlainEndpoint
 from actors.environments._retry import AttemptRules, is_retryable
 from actors.environments._seams import Client, Connector, HarnessIdentity, LinkRequest
 
@@ -80,7 +80,8 @@ class Link:
             except ActorsError as error:
                 if self._is_answered or self._is_stopped or not is_retryable(error):
                     raise
-                next_s = rules.pause_s(body.tries, trio.current_time() - began_s, key)
+                at_least_s = getattr(error, "retry_after_s", None) or 0.0
+                next_s = rules.pause_s(body.tries, trio.current_time() - began_s, key, at_least_s=at_least_s)
                 if next_s is None:
                     raise
                 pause_s = next_s
@@ -153,7 +154,8 @@ class Link:
     async def _ask(self) -> LinkRequest:
         body, life = self._body, self._body.life
         provider = body.provider
-        identity = None if provider is None else self._identity()
+        # An address that is fixed asks for no key, and a key pair costs more than all the rest of an environment.
+        identity = None if provider is None or isinstance(provider, FixedEndpoint) else self._identity()
         return LinkRequest(
             environment_id=life.environment_id,
             generation=life.generation,
@@ -190,7 +192,10 @@ async def _renew(provider: ConnectProvider, identity: HarnessIdentity | None, ru
 
 
 async def _answer_of(provider: ConnectProvider, identity: HarnessIdentity | None) -> Answer:
-    answer: object = await provider.connect_bundle(None if identity is None else identity.public_key)
+    return _checked(await provider.connect_bundle(None if identity is None else identity.public_key))
+
+
+def _checked(answer: object) -> Answer:
     if isinstance(answer, PlainEndpoint | ConnectBundle):
         return answer
     kind = type(answer).__name__

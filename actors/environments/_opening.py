@@ -17,8 +17,10 @@ from actors.environments._ids import LOCAL_ENVIRONMENT_ID
 from actors.environments._lifecycle import Kind
 from actors.environments._local_connector import LocalConnector
 from actors.environments._manager import EnvironmentManager
+from actors.environments._noise_connector import NoiseConnector
 from actors.environments._retry import AttemptRules
 from actors.environments._roster import Roster
+from actors.noise import Identity
 from supervision import ChildSpec, Supervisor, SupervisorClosed
 
 CLOSE_S = 15.0
@@ -40,7 +42,8 @@ async def open_manager(
     Args:
         supervisor: Under whom everything runs.
         snapshot: The first environments; they begin connecting at once. None by default.
-        connectors: How links are opened; by default a `PlainEndpoint` over a WebSocket, this machine in this process.
+        connectors: How links are opened; by default a `PlainEndpoint` over a WebSocket, a `ConnectBundle` through its
+            rendezvous with keys made for each environment when it first connects, this machine in this process.
         rules: How long attempts may take and how often providers are asked.
         max_environments: How many ids may be taken at once.
         name: Under which the manager is found in the supervision tree; unique in its supervisor.
@@ -51,7 +54,7 @@ async def open_manager(
     Cancelled:
         All environments are closed and their tasks stopped, within a bounded time.
     """
-    connectors = Connectors(plain=HarnessConnector(), local=LocalConnector()) if connectors is None else connectors
+    connectors = _default_connectors() if connectors is None else connectors
     snapshot = Snapshot() if snapshot is None else snapshot
     rules = AttemptRules() if rules is None else rules
     must_be(Supervisor, "supervisor", supervisor)
@@ -81,6 +84,12 @@ async def open_manager(
             with contextlib.suppress(SupervisorClosed):
                 await supervisor.stop_child(name)
                 supervisor.delete_child(name)
+
+
+def _default_connectors() -> Connectors:
+    return Connectors(
+        plain=HarnessConnector(), noise=NoiseConnector(), local=LocalConnector(), identity=Identity.generate
+    )
 
 
 def _manager_of(backstage: Backstage, snapshot: Snapshot, max_environments: int) -> EnvironmentManager:

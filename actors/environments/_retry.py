@@ -51,17 +51,18 @@ class AttemptRules:
     connect_s: float = attrs.field(default=30.0, validator=seconds)
     """The longest it may take from the provider's answer to a link that can be used."""
 
-    def pause_s(self, tries: int, elapsed_s: float, key: str) -> float | None:
+    def pause_s(self, tries: int, elapsed_s: float, key: str, *, at_least_s: float = 0.0) -> float | None:
         """How long to wait before the next try, or None when there may be no other.
 
         Args:
             tries: How many tries were made, at least 1.
             elapsed_s: How long ago the first one began.
             key: Spreads those who fail together: the same key and number always give the same jitter.
+            at_least_s: What the other side asked for. The jitter comes on top, because all were told the same.
         """
         if tries > self.retries:
             return None
         base_s = min(self.first_pause_s * 2 ** min(tries - 1, 30), self.longest_pause_s)
         digest = hashlib.blake2b(f"{key}/{tries}".encode(), digest_size=4).digest()
-        pause_s = base_s + base_s / 2 * int.from_bytes(digest, "big") / _JITTER_STEPS
+        pause_s = max(base_s, at_least_s) + base_s / 2 * int.from_bytes(digest, "big") / _JITTER_STEPS
         return pause_s if elapsed_s + pause_s < self.budget_s else None

@@ -1,7 +1,8 @@
 """The environment's end: real processes with exact environments, in sessions that outlive their connections.
 
 `serve_executor` serves one over WebSocket and is fit for a supervised child; `open_executor` gives one to be served
-over any `MessageChannel`. Imports only `actors.protocol` of ours.
+over any `MessageChannel`. `serve_remote_executor` registers one and serves it through a rendezvous, end-to-end
+encrypted. Imports `actors.protocol`, `actors.relay` and `actors.noise` of ours.
 """
 
 from actors.executor._channel import CloseReason as CloseReason
@@ -35,6 +36,11 @@ from actors.executor._launching import Terminal as Terminal
 from actors.executor._limits import Limits as Limits
 from actors.executor._posix_launcher import PosixLauncher as PosixLauncher
 from actors.executor._posix_launcher import open_posix_launcher as open_posix_launcher
+from actors.executor._relay_channel import RelayChannel as RelayChannel
+from actors.executor._remote import Registrar as Registrar
+from actors.executor._remote import RemoteExecutor as RemoteExecutor
+from actors.executor._remote import RemoteStarted as RemoteStarted
+from actors.executor._remote import serve_remote_executor as serve_remote_executor
 from actors.executor._serving import ExecutorEndpoint as ExecutorEndpoint
 from actors.executor._serving import Started as Started
 from actors.executor._serving import serve_executor as serve_executor
@@ -63,6 +69,10 @@ __all__ = [
     "ProcessLauncher",
     "ProcessStarted",
     "ProcessWillNotDie",
+    "Registrar",
+    "RelayChannel",
+    "RemoteExecutor",
+    "RemoteStarted",
     "RootUnusable",
     "SessionAttached",
     "SessionDetached",
@@ -76,6 +86,7 @@ __all__ = [
     "open_executor",
     "open_posix_launcher",
     "serve_executor",
+    "serve_remote_executor",
 ]
 
 for _name in __all__:

@@ -1,6 +1,7 @@
 """The client end: connect to an executor, call it, run processes in its environment.
 
-`run_harness` is a child for a supervisor, `open_client` a context. Errors tell by type what became of a call.
+`run_harness` is a child for a supervisor, `open_client` a context; both speak plain WebSocket, or through a rendezvous
+with a `RelayDialer`. Errors tell by type what became of a call.
 """
 
 from actors.harness._channel import ChannelClosed as ChannelClosed
@@ -78,6 +79,10 @@ from actors.harness._reading import OutputPieces as OutputPieces
 from actors.harness._reading import OutputText as OutputText
 from actors.harness._recovery_policy import RecoveryPolicy as RecoveryPolicy
 from actors.harness._recovery_policy import is_worth_retrying as is_worth_retrying
+from actors.harness._relay import RELAY_RECOVERY as RELAY_RECOVERY
+from actors.harness._relay import NoBundle as NoBundle
+from actors.harness._relay import RelayChannel as RelayChannel
+from actors.harness._relay import RelayDialer as RelayDialer
 from actors.harness._websocket import WebSocketChannel as WebSocketChannel
 from actors.harness._websocket import WebSocketDialer as WebSocketDialer
 from actors.harness._wording import shown_url as shown_url
@@ -86,6 +91,7 @@ __all__ = [
     "CLIENT_NAME",
     "LIMITS",
     "RECOVERY",
+    "RELAY_RECOVERY",
     "AccessRefused",
     "AlreadyExists",
     "AnswerLost",
@@ -123,6 +129,7 @@ __all__ = [
     "LinkStatistics",
     "MayHaveRun",
     "MessageChannel",
+    "NoBundle",
     "NotADirectory",
     "NotAFile",
     "NotFound",
@@ -143,6 +150,8 @@ __all__ = [
     "ReaderBusy",
     "RecoveryFailed",
     "RecoveryPolicy",
+    "RelayChannel",
+    "RelayDialer",
     "RequestRejected",
     "RequestTooLarge",
     "Started",

@@ -30,7 +30,7 @@ def executor() -> Iterator[str]:
     assert process.returncode == 0
 
 
-@pytest.mark.parametrize("command", [(), ("demo",), ("executor",), ("run",), ("doctor",)])
+@pytest.mark.parametrize("command", [(), ("demo",), ("serve",), ("executor",), ("run",), ("doctor",)])
 def test_every_command_explains_itself(command: tuple[str, ...]) -> None:
     told = greenroom(*command, "--help")
 

@@ -1,0 +1,116 @@
+"""Write what the schedule says, in one task per connection, and let senders wait for room."""
+
+from collections.abc import Callable
+
+import trio
+
+from actors.relay._connection import PhysicalConnection
+from actors.relay._errors import MessageTooLarge
+from actors.relay._frames import TraceContext
+from actors.relay._limits import RelayLimits
+from actors.relay._schedule import Lane, LaneFailed, OutgoingSchedule
+
+__all__ = ["Outgoing"]
+
+
+class Outgoing:
+    """The sending half of one physical connection."""
+
+    def __init__(self, limits: RelayLimits, on_lane_failed: Callable[[LaneFailed], None]) -> None:
+        self._limits = limits
+        self._on_lane_failed = on_lane_failed
+        self.schedule = OutgoingSchedule(limits)
+        # Set while there may be something to write.
+        self._work = trio.Event()
+        # Where senders of one lane wait for room in it; a lane without waiters has no place.
+        self._lots: dict[str, trio.lowlevel.ParkingLot] = {}
+        # Where senders wait for room on the connection.
+        self._connection_lot = trio.lowlevel.ParkingLot()
+        # Set, and renewed, each time the last waiting frame has been written.
+        self._drained = trio.Event()
+
+    def wake(self) -> None:
+        """Say that the schedule may have work. Called after every change of it."""
+        self._work.set()
+
+    async def run(self, connection: PhysicalConnection) -> None:
+        """Write frames as they become ready, until the connection is lost or this is cancelled."""
+        while True:
+            try:
+                turn = self.schedule.next()
+            except LaneFailed as failed:
+                self._on_lane_failed(failed)
+                continue
+            if turn is None:
+                self._drained.set()
+                await self._work.wait()
+                self._work = trio.Event()
+                continue
+            frame, lane = turn
+            if lane is not None:
+                self._make_room(lane)
+            await connection.send(frame)
+
+    def _make_room(self, lane: Lane) -> None:
+        if lane.packer.queued_bytes < self._limits.lane_bytes and (lot := self._lots.get(lane.stream_id)) is not None:
+            lot.unpark_all()
+        if self._connection_lot and self.schedule.queued_bytes < self._limits.connection_bytes:
+            self._connection_lot.unpark_all()
+
+    async def send(
+        self, lane: Lane, message: bytes, trace: TraceContext | None, still_open: Callable[[], None]
+    ) -> None:
+        """Queue a message once there is room for it.
+
+        Args:
+            lane: The stream's lane.
+            message: From 1 byte to the message limit.
+            trace: Trace context of a request.
+            still_open: Raises when the stream has ended; asked whenever it may have.
+
+        Raises:
+            MessageTooLarge: Nothing was queued.
+
+        Cancelled:
+            Nothing was queued.
+        """
+        if not 0 < len(message) <= self._limits.max_message_bytes:
+            raise MessageTooLarge(len(message), self._limits.max_message_bytes)
+        await trio.lowlevel.checkpoint()
+        still_open()
+        while (lot := self._crowded(lane, len(message))) is not None:
+            await lot.park()
+            still_open()
+        self.schedule.put_message(lane, message, trace)
+        self.wake()
+
+    def _crowded(self, lane: Lane, size_bytes: int) -> trio.lowlevel.ParkingLot | None:
+        """Give the place to wait in, if there is no room. A message never waits for more than others to leave."""
+        if lane.packer.queued_bytes >= self._limits.lane_bytes:
+            return self._lots.setdefault(lane.stream_id, trio.lowlevel.ParkingLot())
+        queued = self.schedule.queued_bytes
+        return self._connection_lot if queued and queued + size_bytes > self._limits.connection_bytes else None
+
+    def lane_closed(self, stream_id: str) -> None:
+        """Wake the senders of a stream that has ended, and those that its bytes kept waiting."""
+        if (lot := self._lots.pop(stream_id, None)) is not None:
+            lot.unpark_all()
+        self._connection_lot.unpark_all()
+
+    def all_closed(self) -> None:
+        """Wake every sender: the connection is gone."""
+        for stream_id in list(self._lots):
+            self.lane_closed(stream_id)
+        self._connection_lot.unpark_all()
+
+    async def wait_empty(self, lane: Lane, has_ended: Callable[[], bool]) -> None:
+        """Wait until a lane has nothing more to send."""
+        await trio.lowlevel.checkpoint()
+        while lane.packer.queued_bytes > 0 and not has_ended():
+            await self._lots.setdefault(lane.stream_id, trio.lowlevel.ParkingLot()).park()
+
+    async def drain(self) -> None:
+        """Wait until nothing waits to be written, or never if a window stays shut: bound it."""
+        self._drained = trio.Event()
+        self.wake()
+        await self._drained.wait()

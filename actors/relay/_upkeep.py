@@ -1,0 +1,125 @@
+"""Keep an executor reachable: register, dial, serve, and dial again when the connection ends.
+
+The rules are those that the rendezvous counts on: the same address with the same registration is dialled again and
+again; an answer of 4xx means that the rendezvous does not know it any more, and only then is there a new registration.
+"""
+
+import random
+from collections.abc import Awaitable, Callable
+from typing import NoReturn, Protocol
+
+import attrs
+import trio
+
+from actors.relay._connection import Dialer, PhysicalConnection
+from actors.relay._errors import ConnectionLost, DialFailed, DialRefused, DisconnectReason, RelayError
+from actors.relay._redial import Redial
+
+__all__ = ["ExecutorRegistration", "RegistrarFailed", "UpkeepEvent", "keep_executor_connected"]
+
+
+class RegistrarFailed(RelayError):
+    """The registry did not do what was asked. `retryable` tells whether asking again makes sense."""
+
+    def __init__(self, text: str, *, retryable: bool, retry_after_s: float | None = None) -> None:
+        super().__init__(text)
+        self.retryable, self.retry_after_s = retryable, retry_after_s
+
+
+class ExecutorRegistration(Protocol):
+    """What the registry gives an executor."""
+
+    @property
+    def url(self) -> str:
+        """Where to dial; a secret from its first `?` on."""
+        ...
+
+    @property
+    def environment_id(self) -> str:
+        """What is served."""
+        ...
+
+    @property
+    def executor_registration_id(self) -> str:
+        """Names the registration."""
+        ...
+
+
+@attrs.frozen(kw_only=True)
+class UpkeepEvent:
+    """One step of keeping an executor reachable."""
+
+    what: str
+    """`registered`, `connected`, `disconnected`, `dial failed` or `registration failed`."""
+    why: str = ""
+    """The reason, without any secret."""
+    retry_in_s: float | None = None
+    """How long until the next attempt."""
+
+
+async def keep_executor_connected(
+    register: Callable[[], Awaitable[ExecutorRegistration]],
+    serve: Callable[[PhysicalConnection, ExecutorRegistration], Awaitable[DisconnectReason]],
+    *,
+    dialer: Dialer,
+    redial: Redial | None = None,
+    spread: Callable[[], float] = random.random,
+    report: Callable[[UpkeepEvent], None] = lambda event: None,
+) -> NoReturn:
+    """Stay connected until cancelled or refused for good.
+
+    Args:
+        register: Asks the registry for a place; called once, and again when the address is refused.
+        serve: Serves one connection until it ends, for example `serve_executor` with everything else filled in.
+        dialer: How to reach the rendezvous.
+        redial: When to try again.
+        spread: Random numbers from 0 to 1, so that many executors do not come back together.
+        report: Told each step. Must not wait or raise.
+
+    Raises:
+        RegistrarFailed: The registry refused, and asking again makes no sense.
+
+    Cancelled:
+        The connection is closed within the close limit; the registration stays and goes stale.
+    """
+    plan = redial or Redial()
+    registration: ExecutorRegistration | None = None
+    while True:
+        retry_after_s: float | None = None
+        try:
+            if registration is None:
+                registration = await register()
+                report(UpkeepEvent(what="registered"))
+            began_s, reason = await _serve_once(registration, serve, dialer, report)
+            plan = plan.after_connection(trio.current_time() - began_s)
+            what, why = "disconnected", reason
+        except RegistrarFailed as error:
+            if not error.retryable:
+                raise
+            what, why, retry_after_s = "registration failed", str(error), error.retry_after_s
+        except DialRefused as error:
+            what, why, retry_after_s = "dial failed", str(error), error.retry_after_s
+            if 400 <= error.status < 500:
+                registration = None
+        except DialFailed as error:
+            what, why = "dial failed", str(error)
+        wait_s = plan.delay_s(spread(), retry_after_s)
+        plan = plan.failed()
+        report(UpkeepEvent(what=what, why=why, retry_in_s=wait_s))
+        await trio.sleep(wait_s)
+
+
+async def _serve_once(
+    registration: ExecutorRegistration,
+    serve: Callable[[PhysicalConnection, ExecutorRegistration], Awaitable[DisconnectReason]],
+    dialer: Dialer,
+    report: Callable[[UpkeepEvent], None],
+) -> tuple[float, str]:
+    """Give when the connection was made, and why it ended."""
+    async with dialer.dial(registration.url) as connection:
+        began_s = trio.current_time()
+        report(UpkeepEvent(what="connected"))
+        try:
+            return began_s, (await serve(connection, registration)).value
+        except ConnectionLost as lost:
+            return began_s, str(lost)

@@ -1,0 +1,277 @@
+"""The server's side of a WebSocket, on wsproto: one task reads, one writes while there is something to write.
+
+A connection that is idle costs one task and about 6 KB, which is why this is not trio-websocket: its reader task,
+queue and locks cost three times that, and twice the CPU for each large frame (benchmarks/rendezvous.py).
+"""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Protocol
+
+import trio
+from wsproto import ConnectionType
+from wsproto.connection import Connection
+from wsproto.events import (
+    AcceptConnection,
+    BytesMessage,
+    CloseConnection,
+    Event,
+    Ping,
+    Pong,
+    TextMessage,
+)
+from wsproto.frame_protocol import CloseReason
+from wsproto.handshake import H11Handshake
+from wsproto.utilities import LocalProtocolError, RemoteProtocolError
+
+from actors.relay import Liveness, LivenessAction
+from actors.rendezvous._limits import RendezvousLimits
+
+__all__ = ["FrameSource", "ServerWebSocket", "WebSocketClosed", "accept_upgrade"]
+
+_RECEIVE_BYTES = 256 * 1024
+# How much is given to the system in one call: fewer calls, and no turn of another connection is far away.
+_BATCH_BYTES = 256 * 1024
+
+
+class WebSocketClosed(Exception):
+    """The connection is over. The text is for counters and logs, and holds nothing of what was carried."""
+
+
+class FrameSource(Protocol):
+    """Whatever has frames for one connection."""
+
+    def next_frame(self) -> bytes | None:
+        """Give the next frame to write, or None when there is none now."""
+        ...
+
+
+def accept_upgrade(headers: list[tuple[bytes, bytes]], target: str, early: bytes) -> tuple[Connection, bytes]:
+    """Judge a request to switch to WebSocket.
+
+    Args:
+        headers: Its headers.
+        target: Its path and query.
+        early: What came behind it.
+
+    Returns:
+        The protocol object, and the answer to write.
+
+    Raises:
+        WebSocketClosed: It is no such request.
+    """
+    handshake = H11Handshake(ConnectionType.SERVER)
+    try:
+        handshake.initiate_upgrade_connection(headers, target)
+        answer = handshake.send(AcceptConnection())
+    except (RemoteProtocolError, LocalProtocolError) as error:
+        raise WebSocketClosed("not a WebSocket handshake") from error
+    connection = handshake.connection
+    assert connection is not None, "an accepted handshake gives a connection"
+    if early:
+        connection.receive_data(early)
+    return connection, answer
+
+
+class ServerWebSocket:
+    """One accepted WebSocket."""
+
+    __slots__ = ("_control", "_events", "_limits", "_liveness", "_nursery", "_parts", "_protocol", "_reading_s",
+                 "_size", "_source", "_stream", "_why", "_writing", "_writing_since_s", "_written", "bytes_received",
+                 "bytes_sent")  # fmt: skip
+
+    def __init__(
+        self,
+        stream: trio.abc.Stream,
+        protocol: Connection,
+        source: FrameSource,
+        nursery: trio.Nursery,
+        limits: RendezvousLimits,
+    ) -> None:
+        self._stream, self._protocol, self._source = stream, protocol, source
+        self._nursery, self._limits = nursery, limits
+        self._liveness = Liveness.begin(limits.ping_interval_s, limits.silence_s, trio.current_time())
+        # Answers to pings, pings and the close, as bytes: they go before the next frame.
+        self._control: list[bytes] = []
+        # What was read and not looked at: at most what one read gave. (A deque takes 760 bytes, also an empty one.)
+        self._events: Iterator[Event] = iter([*protocol.events()])
+        self._parts: list[bytes] = []
+        self._size = 0
+        # Whether a task is writing; there is never a second.
+        self._writing = False
+        self._writing_since_s: float | None = None
+        # Set when the task that writes ends, if somebody waits for that.
+        self._written: trio.Event | None = None
+        # When the wait for the peer began, or None while what came is not consumed.
+        self._reading_s: float | None = None
+        self._why: str | None = None
+        self.bytes_received = 0
+        self.bytes_sent = 0
+
+    async def receive(self) -> bytes | None:
+        """Wait for the next binary message; None stands for a text message, which means nothing here.
+
+        Raises:
+            WebSocketClosed: The connection is over.
+        """
+        while True:
+            for event in self._events:
+                if (message := self._take(event)) is not None:
+                    return message[0]
+            await self._read_more()
+
+    async def _read_more(self) -> None:
+        if self._why is not None:
+            raise WebSocketClosed(self._why)
+        self._reading_s = trio.current_time()
+        try:
+            data = await self._stream.receive_some(_RECEIVE_BYTES)
+        except (trio.BrokenResourceError, trio.ClosedResourceError):
+            raise self._end("read error") from None
+        finally:
+            self._liveness = self._liveness.heard(trio.current_time())
+            self._reading_s = None
+        if not data:
+            raise self._end("hung up")
+        self.bytes_received += len(data)
+        try:
+            self._protocol.receive_data(bytes(data))
+            self._events = iter([*self._protocol.events()])
+        except (RemoteProtocolError, LocalProtocolError) as error:
+            raise self._end("protocol error") from error
+
+    def _take(self, event: Event) -> tuple[bytes | None] | None:
+        """Act on one event; give the message it completes."""
+        match event:
+            case BytesMessage() | TextMessage():
+                return self._take_part(event)
+            case Ping():
+                self._write_soon(self._protocol.send(event.response()))
+            case Pong():
+                self._liveness = self._liveness.ponged(trio.current_time())
+            case CloseConnection():
+                self._answer_close(event)
+                raise self._end(f"peer closed with {event.code}")
+            case _:
+                pass
+        return None
+
+    def _take_part(self, event: BytesMessage | TextMessage) -> tuple[bytes | None] | None:
+        self._size += len(event.data)
+        if self._size > self._limits.max_frame_bytes:
+            self._say_close(CloseReason.MESSAGE_TOO_BIG)
+            raise self._end("message too large")
+        if isinstance(event, BytesMessage):
+            self._parts.append(bytes(event.data))
+        if not event.message_finished:
+            return None
+        message = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
+        self._parts, self._size = [], 0
+        return (message if isinstance(event, BytesMessage) else None,)
+
+    def _answer_close(self, event: CloseConnection) -> None:
+        with suppress(LocalProtocolError):  # It answers our own close: there is nothing left to say.
+            self._write_soon(self._protocol.send(event.response()))
+
+    def wake(self) -> None:
+        """Write what the source has, unless that is being done already."""
+        if not self._writing and self._why is None:
+            self._writing = True
+            self._nursery.start_soon(self._write)
+
+    def _write_soon(self, data: bytes) -> None:
+        self._control.append(data)
+        self.wake()
+
+    async def _write(self) -> None:
+        try:
+            while batch := self._next_batch():
+                self._writing_since_s = trio.current_time()
+                with trio.fail_after(self._limits.silence_s):
+                    await self._stream.send_all(batch)
+                self.bytes_sent += len(batch)
+        except (trio.BrokenResourceError, trio.ClosedResourceError):
+            self._end("write error")
+            await trio.aclose_forcefully(self._stream)
+        except trio.TooSlowError:
+            self._end(f"a write took more than {self._limits.silence_s:g} s")
+            await trio.aclose_forcefully(self._stream)
+        finally:
+            self._writing, self._writing_since_s = False, None
+            if self._written is not None:
+                self._written.set()
+                self._written = None
+
+    def _next_batch(self) -> bytes:
+        parts: list[bytes] = []
+        size = 0
+        while size < _BATCH_BYTES:
+            if self._control:
+                data, self._control = b"".join(self._control), []
+            elif self._why is None and (frame := self._source.next_frame()) is not None:
+                parts.append(_header(len(frame)))
+                data = frame
+            else:
+                break
+            parts.append(data)
+            size += len(data)
+        return b"".join(parts)
+
+    def keep_alive(self, now_s: float) -> None:
+        """Ping a silent peer or give it up, if it is time to."""
+        if now_s < self._liveness.deadline_s:
+            return
+        self._liveness = self._liveness.heard(self._heard_s(now_s))
+        match self._liveness.action(now_s):
+            case LivenessAction.PING:
+                self._liveness = self._liveness.pinged(now_s)
+                with suppress(LocalProtocolError):  # Closing already.
+                    self._write_soon(self._protocol.send(Ping()))
+            case LivenessAction.CUT:
+                self._end(f"no frame for {self._liveness.silent_for_s(now_s):g} s")
+                self._nursery.start_soon(trio.aclose_forcefully, self._stream)
+            case LivenessAction.WAIT:
+                pass
+
+    def _heard_s(self, now_s: float) -> float:
+        """While nobody reads, because what came is not consumed, silence is not the peer's fault; a stuck write is."""
+        if self._reading_s is not None:
+            return self._reading_s
+        return now_s if self._writing_since_s is None else self._writing_since_s
+
+    async def close(self, code: int = CloseReason.NORMAL_CLOSURE) -> None:
+        """Write what is left, say goodbye and cut, within the close limit.
+
+        Never waits for the peer's answer: it may be waiting for us to read (case P22).
+        """
+        with trio.move_on_after(self._limits.close_s / 2, shield=True):
+            await self._until_written()
+            self._say_close(code)
+            await self._until_written()
+        self._end("closed here")
+        await trio.aclose_forcefully(self._stream)
+
+    async def _until_written(self) -> None:
+        while self._writing:
+            if self._written is None:
+                self._written = trio.Event()
+            await self._written.wait()
+
+    def _say_close(self, code: int) -> None:
+        if self._why is None:
+            with suppress(LocalProtocolError):  # Said already.
+                self._write_soon(self._protocol.send(CloseConnection(code=code)))
+
+    def _end(self, why: str) -> WebSocketClosed:
+        if self._why is None:
+            self._why = why
+        return WebSocketClosed(self._why)
+
+
+def _header(size: int) -> bytes:
+    """Give the header of an unmasked, whole, binary frame (RFC 6455, 5.2)."""
+    if size < 126:
+        return bytes((0x82, size))
+    if size < 65536:
+        return b"\x82\x7e" + size.to_bytes(2, "big")
+    return b"\x82\x7f" + size.to_bytes(8, "big")

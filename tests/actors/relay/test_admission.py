@@ -1,0 +1,238 @@
+"""The handshake decisions of an executor, in the protocol's order."""
+
+from hypothesis import event, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from actors.relay import Cause, RelayLimits, Verdict
+from actors.relay._admission import Admission, Refusal, Ruling
+
+LIMITS = RelayLimits(max_streams=3, max_validations=2, failure_burst=4, failure_refill_s=5)
+
+
+def pend(admission: Admission, stream_id: str, now_s: float = 0.0) -> int:
+    assert admission.handshake(stream_id, now_s) is None
+    ruling = admission.authorization(stream_id, b"ok", now_s)
+    assert isinstance(ruling, Ruling)
+    return ruling.number
+
+
+def activate(admission: Admission, stream_id: str) -> int:
+    number = pend(admission, stream_id)
+    assert admission.validated(stream_id, number, Verdict.VALID, 0.0) == Ruling(number)
+    admission.activate(stream_id, number)
+    return number
+
+
+def test_1_an_active_id_gets_no_answer_and_keeps_its_stream() -> None:
+    admission = Admission(LIMITS)
+    activate(admission, "a")
+
+    assert admission.handshake("a", 0.0) == Refusal(Cause.ALREADY_ACTIVE, reset=False)
+    assert admission.data("a", 0.0) is None
+    assert admission.failures_counted == 0
+
+
+def test_2_a_pending_id_is_dropped_reset_and_counted_and_its_result_is_stale() -> None:
+    admission = Admission(LIMITS)
+    number = pend(admission, "a")
+
+    assert admission.handshake("a", 0.0) == Refusal(Cause.DUPLICATE, dropped=number)
+    assert admission.validated("a", number, Verdict.VALID, 0.0) is None
+    assert admission.failures_counted == 1
+
+
+def test_3_and_4_full_tables_refuse_without_counting_and_a_place_is_free_at_once() -> None:
+    admission = Admission(LIMITS)
+    for stream_id in "abc":
+        activate(admission, stream_id)
+    assert admission.handshake("d", 0.0) == Refusal(Cause.STREAMS_FULL)
+    admission.reset("a")
+    number = pend(admission, "d")
+    pend(admission, "e")
+
+    assert admission.handshake("f", 0.0) == Refusal(Cause.VALIDATIONS_FULL)
+    assert admission.reset("d") == number
+    assert admission.handshake("f", 0.0) is None
+    assert admission.failures_counted == 0
+
+
+def test_5_and_6_what_cannot_be_read_or_shown_is_counted_and_nobody_is_asked() -> None:
+    admission = Admission(LIMITS)
+
+    assert admission.unreadable(0.0) == Refusal(Cause.UNREADABLE)
+    assert admission.authorization("a", bytes(4097), 0.0) == Refusal(Cause.AUTHORIZATION_UNUSABLE)
+    assert admission.authorization("a", b"\xff", 0.0) == Refusal(Cause.AUTHORIZATION_UNUSABLE)
+    assert isinstance(admission.authorization("a", bytes(4096), 0.0), Ruling)
+    assert isinstance(admission.authorization("b", b"", 0.0), Ruling)
+    assert admission.failures_counted == 3
+
+
+def test_the_stream_limit_is_checked_again_after_validation() -> None:
+    admission = Admission(LIMITS)
+    activate(admission, "a")
+    activate(admission, "b")
+    late, later = pend(admission, "c"), pend(admission, "d")
+    admission.validated("c", late, Verdict.VALID, 0.0)
+    admission.activate("c", late)
+
+    assert admission.validated("d", later, Verdict.VALID, 0.0) == Refusal(Cause.STREAMS_FULL)
+
+
+def test_the_registrys_own_trouble_is_reset_but_not_counted() -> None:
+    admission = Admission(LIMITS)
+    for round_ in range(20):
+        number = pend(admission, "a")
+        refusal = admission.validated("a", number, Verdict.TROUBLE, float(round_))
+        assert refusal == Refusal(Cause.REGISTRY_TROUBLE)
+
+    assert admission.failures_counted == 0
+
+
+def test_refused_credentials_are_told_inside_the_channel_and_not_counted() -> None:
+    admission = Admission(LIMITS)
+    number = pend(admission, "a")
+
+    assert admission.validated("a", number, Verdict.CREDENTIALS_REFUSED, 0.0) == Refusal(
+        Cause.CREDENTIALS_REFUSED, reset=False
+    )
+    assert admission.failures_counted == 0
+
+
+def test_too_many_failures_pause_handshakes_unread_and_time_forgives() -> None:
+    admission = Admission(LIMITS)
+    activate(admission, "healthy")
+    for _ in range(4):
+        admission.unreadable(10.0)
+
+    assert admission.handshake("a", 11.0) == Refusal(Cause.PAUSED)
+    assert admission.data("healthy", 11.0) is None
+    assert admission.handshake("a", 15.0) is None
+
+
+def test_early_data_drops_the_handshake_and_is_counted_and_data_of_nobody_is_not() -> None:
+    admission = Admission(LIMITS)
+    number = pend(admission, "a")
+
+    assert admission.data("a", 0.0) == Refusal(Cause.EARLY_DATA, dropped=number)
+    assert admission.data("a", 0.0) == Refusal(Cause.NO_SUCH_STREAM)
+    assert admission.failures_counted == 1
+
+
+def test_an_ending_is_bound_to_its_number_because_ids_come_again() -> None:
+    admission = Admission(LIMITS)
+    first = activate(admission, "a")
+    admission.reset("a")
+    second = activate(admission, "a")
+
+    assert not admission.ended("a", first)
+    assert admission.ended("a", second)
+    assert not admission.ended("a", second)
+
+
+class Admitting(RuleBasedStateMachine):
+    """Any mixture of good and bad handshakes, answers, data and resets, against a plain model."""
+
+    @initialize()
+    def begin(self) -> None:
+        self.admission = Admission(LIMITS)
+        self.pending: dict[str, int] = {}
+        self.active: dict[str, int] = {}
+        self.stale: list[tuple[str, int]] = []
+        self.now_s = 0.0
+        self.counted = 0
+
+    ids = st.sampled_from("abcdef")
+
+    @rule(gap_s=st.floats(0, 10))
+    def wait(self, gap_s: float) -> None:
+        self.now_s += gap_s
+
+    @rule(stream_id=ids, authorization=st.sampled_from([b"ok", b"ok", b"ok", b"\xff", bytes(5000), None]))
+    def handshake(self, stream_id: str, authorization: bytes | None) -> None:
+        refusal = self.admission.handshake(stream_id, self.now_s)
+        if stream_id in self.active:
+            assert refusal == Refusal(Cause.ALREADY_ACTIVE, reset=False)
+        elif stream_id in self.pending:
+            number = self.pending.pop(stream_id)
+            self.stale.append((stream_id, number))
+            assert refusal == Refusal(Cause.DUPLICATE, dropped=number)
+            self.counted += 1
+        elif len(self.active) == 3 or len(self.pending) == 2:
+            assert refusal is not None
+            assert refusal.cause is (Cause.STREAMS_FULL if len(self.active) == 3 else Cause.VALIDATIONS_FULL)
+        elif refusal is None:
+            self.go_on(stream_id, authorization)
+        else:
+            event("paused")
+            assert refusal == Refusal(Cause.PAUSED)
+            assert self.counted >= 4
+
+    def go_on(self, stream_id: str, authorization: bytes | None) -> None:
+        if authorization is None:
+            self.admission.unreadable(self.now_s)
+            self.counted += 1
+            return
+        ruling = self.admission.authorization(stream_id, authorization, self.now_s)
+        if authorization == b"ok":
+            assert isinstance(ruling, Ruling)
+            self.pending[stream_id] = ruling.number
+        else:
+            self.counted += 1
+
+    @precondition(lambda self: self.pending)
+    @rule(data=st.data(), verdict=st.sampled_from([Verdict.VALID, Verdict.VALID, *Verdict]))
+    def answer(self, data: st.DataObject, verdict: Verdict) -> None:
+        stream_id = data.draw(st.sampled_from(sorted(self.pending)))
+        number = self.pending.pop(stream_id)
+        ruling = self.admission.validated(stream_id, number, verdict, self.now_s)
+        self.counted += verdict is Verdict.REJECTED
+        if verdict is Verdict.VALID and len(self.active) < 3:
+            assert ruling == Ruling(number)
+            self.admission.activate(stream_id, number)
+            self.active[stream_id] = number
+        else:
+            assert isinstance(ruling, Refusal)
+
+    @precondition(lambda self: self.stale)
+    @rule(data=st.data())
+    def answer_late(self, data: st.DataObject) -> None:
+        stream_id, number = data.draw(st.sampled_from(self.stale))
+        assert self.admission.validated(stream_id, number, Verdict.VALID, self.now_s) is None
+
+    @rule(stream_id=ids)
+    def data(self, stream_id: str) -> None:
+        refusal = self.admission.data(stream_id, self.now_s)
+        assert (refusal is None) == (stream_id in self.active)
+        if (number := self.pending.pop(stream_id, None)) is not None:
+            self.stale.append((stream_id, number))
+            self.counted += 1
+            assert refusal == Refusal(Cause.EARLY_DATA, dropped=number)
+
+    @rule(stream_id=ids)
+    def reset(self, stream_id: str) -> None:
+        number = self.pending.pop(stream_id, None)
+        assert self.admission.reset(stream_id) == number
+        if number is not None:
+            self.stale.append((stream_id, number))
+        self.active.pop(stream_id, None)
+
+    @precondition(lambda self: self.active)
+    @rule(data=st.data(), wrong=st.booleans())
+    def end(self, data: st.DataObject, wrong: bool) -> None:
+        stream_id = data.draw(st.sampled_from(sorted(self.active)))
+        assert self.admission.ended(stream_id, self.active[stream_id] + wrong) is not wrong
+        if not wrong:
+            del self.active[stream_id]
+
+    @invariant()
+    def it_agrees(self) -> None:
+        assert self.admission.pending == self.pending
+        assert self.admission.active == self.active
+        assert self.admission.failures_counted == self.counted
+
+
+class TestAdmitting(Admitting.TestCase):
+    """Mutants: `validated` ignores the number; `data` forgets to drop the pending one; `ended` ignores the number."""
+
+    settings = settings(stateful_step_count=50)

@@ -1,0 +1,3 @@
+from noise.functions.cipher import Cipher
+
+class AESGCMCipher(Cipher): ...

@@ -1,0 +1,4 @@
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+class Cipher:
+    cipher: AESGCM
