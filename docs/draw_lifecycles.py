@@ -11,7 +11,7 @@ PAGE = Path(__file__).parent / "lifecycles.md"
 _HEADER = """\
 # Lifecycles
 
-Drawn from the transition tables in the code by `python docs/draw_lifecycles.py`, with greenroom installed; edit nothing.
+Drawn from the transition tables in the code by `python docs/draw_lifecycles.py`, greenroom being installed.
 An event that has no arrow from a state raises in its sender and changes nothing.
 """
 
