@@ -25,13 +25,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import grpc
-import psutil
-import trio
+# This file has the name of the package it measures against: its folder must not be searched.
+sys.path[0] = str(Path(__file__).resolve().parent.parent)
 
-from actors.sessions import grpc as ours
+import grpc  # noqa: E402
+import psutil  # noqa: E402
+import trio  # noqa: E402
 
-sys.path.insert(0, str(Path(__file__).parent.parent))
+from actors.sessions import grpc as ours  # noqa: E402
 
 SMALL = b"sixteen bytes!!!"
 CHUNK = bytes(64 * 1024)
@@ -300,7 +301,9 @@ def measure_lease_mb(kind: str, folder: str, leases: int = 1_000) -> tuple[float
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=1.5)
     parser.add_argument("--json", action="store_true")
@@ -320,7 +323,9 @@ def main() -> None:
         loss_ms = {kind: measure_loss_ms(kind, folder) for kind in ("ours", "grpc.aio")}
         leases = {kind: measure_lease_mb(kind, folder) for kind in ("ours", "grpc.aio")}
     if arguments.json:
-        return say(json.dumps({"rates": rates, "loss_ms": loss_ms, "leases": leases, "load": os.getloadavg()}))
+        return say(
+            json.dumps({"rates": rates, "loss_ms": loss_ms, "leases": leases, "load": os.getloadavg()})
+        )
     for side, table in rates.items():
         for what, bar in KINDS.items():
             row = table[what]
@@ -332,7 +337,10 @@ def main() -> None:
             say(f"{side:7} {what:11} {cells}  {unit:8} ratio {ratio:.2f} {bars}")
     say("killed caller noticed after ms:", {kind: round(ms, 1) for kind, ms in loss_ms.items()}, "bar 10")
     for kind, (seconds, megabytes) in leases.items():
-        say(f"1,000 leases: {kind} open after {seconds:.2f} s, {megabytes:.0f} MB", "bar 80" if kind == "ours" else "")
+        say(
+            f"1,000 leases: {kind} open after {seconds:.2f} s, {megabytes:.0f} MB",
+            "bar 80" if kind == "ours" else "",
+        )
     return None
 
 

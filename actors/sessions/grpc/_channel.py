@@ -31,7 +31,9 @@ class ChannelOptions:
     limits: Limits = attrs.field(factory=Limits)
     """Bounds of each connection and call."""
 
-    keepalive: KeepalivePolicy = KeepalivePolicy(interval_s=330.0, timeout_s=20.0)
+    keepalive: KeepalivePolicy = attrs.field(
+        factory=lambda: KeepalivePolicy(interval_s=330.0, timeout_s=20.0)
+    )
     """When a silent server is asked whether it is there. Servers made with grpcio close a connection that asks them
     more often than every 300 s; against a server of this package 10 s and less are fine."""
 

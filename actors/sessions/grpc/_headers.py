@@ -4,12 +4,14 @@ Also checks what RFC 9113 section 8 asks of every block, in one pass: h2's own c
 cost more than the rest of a call together, so they are switched off in `_http2`.
 """
 
+import functools
 import re
 from base64 import b64encode
 from collections.abc import Iterable
 from typing import Final
 
 import attrs
+from hpack.struct import NeverIndexedHeaderTuple
 
 from actors.sessions.grpc._errors import MalformedCall
 from actors.sessions.grpc._framing import ACCEPTED_ENCODINGS
@@ -28,7 +30,8 @@ from actors.sessions.grpc._timeouts import decode_timeout, encode_timeout
 
 _CONTENT_TYPE: Final = b"application/grpc"
 _NAME: Final = re.compile(rb"[!#$%&'*+\-.^_`|~0-9a-z]+")
-_VALUE: Final = re.compile(rb"(?:[^\x00\r\n \t](?:[^\x00\r\n]*[^\x00\r\n \t])?)?")
+# A space at either end is forbidden too, but grpcio sends one when a status message has it.
+_VALUE: Final = re.compile(rb"[^\x00\r\n]*")
 _FORBIDDEN: Final = frozenset(
     {b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"upgrade"}
 )
@@ -79,7 +82,8 @@ def request_headers(
         (b"grpc-accept-encoding", ACCEPTED_ENCODINGS),
     ]
     if timeout_s is not None:
-        headers.append((b"grpc-timeout", encode_timeout(timeout_s)))
+        # Never the same twice: it must not push the others out of the header table.
+        headers.append(NeverIndexedHeaderTuple(b"grpc-timeout", encode_timeout(timeout_s)))
     return headers + metadata
 
 
@@ -151,7 +155,8 @@ def _check(headers: Iterable[tuple[bytes, bytes]], pseudo: frozenset[bytes]) -> 
     return fields
 
 
-def read_request(headers: Headers) -> RequestHead | Refused:
+@functools.lru_cache(maxsize=256)
+def read_request(headers: tuple[tuple[bytes, bytes], ...]) -> RequestHead | Refused:
     """Read a request, or say how to refuse it.
 
     Raises:

@@ -94,7 +94,7 @@ class Inbound:
             h2.exceptions.ProtocolError: The peer broke HTTP/2; the GOAWAY that says so is ready to be written.
         """
         handlers = self._on
-        for event in self._http2.receive_data(data):
+        for event in self._http2.receive(data):
             handler = handlers.get(type(event))
             if handler is not None:
                 handler(event)

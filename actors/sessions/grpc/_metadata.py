@@ -6,6 +6,8 @@ from base64 import b64decode, b64encode
 from collections.abc import Iterable
 from typing import Final
 
+from hpack.struct import NeverIndexedHeaderTuple
+
 from actors.sessions.grpc._errors import InvalidMetadata, MalformedCall
 from actors.sessions.grpc._pairs import NO_METADATA, Metadata, MetadataLike
 
@@ -39,7 +41,8 @@ def metadata_to_headers(metadata: MetadataLike) -> Headers:
     Raises:
         InvalidMetadata: A key or value has no place in a header, or the key belongs to the protocol.
     """
-    return [(key.encode(), _encode_value(key, value)) for key, value in metadata]
+    # Never indexed: metadata carries credentials, and a shared table tells an attacker whether a guess was right.
+    return [NeverIndexedHeaderTuple(key.encode(), _encode_value(key, value)) for key, value in metadata]
 
 
 def _encode_value(key: str, value: str | bytes) -> bytes:
@@ -75,7 +78,7 @@ def metadata_from_headers(headers: Iterable[tuple[bytes, bytes]]) -> Metadata:
             # A sender may join several binary values with commas; base64 has none of its own.
             pairs += [(key, _decode_binary(key, part)) for part in value.split(b",")]
         else:
-            pairs.append((key, value.decode("latin-1")))
+            pairs.append((key, value.decode("latin-1").strip(" \t")))
     return Metadata(tuple(pairs)) if pairs else NO_METADATA
 
 

@@ -143,10 +143,7 @@ def addresses_of(listeners: Sequence[trio.abc.Listener[Any]]) -> list[str]:
     """Say where listeners listen: `HOST:PORT` or a path."""
     addresses: list[str] = []
     for listener in listeners:
-        inner: object = listener
-        if isinstance(listener, trio.SSLListener):
-            secured: trio.SSLListener[Any] = listener
-            inner = secured.transport_listener
+        inner: object = getattr(listener, "transport_listener", listener)
         if isinstance(inner, trio.SocketListener):
             name = inner.socket.getsockname()
             addresses.append(f"{name[0]}:{name[1]}" if isinstance(name, tuple) else str(name))

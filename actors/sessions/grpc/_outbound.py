@@ -47,7 +47,7 @@ class Outbound:
     def send_headers(self, stream: Stream, headers: Headers) -> None:
         """Write a block that opens a request or a response. Call it before the first message."""
         if not stream.over and not stream.local_ended:
-            self._http2.send_headers(stream.number, headers)
+            self._http2.write_headers(stream.number, headers)
             self.wake()
 
     def send_message(self, stream: Stream, payload: bytes) -> None:
@@ -92,14 +92,14 @@ class Outbound:
             self._rotation.append(stream)
         self.wake()
 
-    def next_batch(self) -> bytes:
+    def next_batch(self) -> bytearray:
         """Take what may be written now; empty when there is nothing."""
         rotation, http2 = self._rotation, self._http2
         while rotation and http2.waiting_bytes < _BATCH_BYTES:
             stream = rotation.popleft()
             stream.scheduled = False
             self._take_turn(stream)
-        return http2.data_to_send()
+        return http2.take()
 
     def _take_turn(self, stream: Stream) -> None:
         if stream.over or stream.local_ended:
@@ -118,7 +118,7 @@ class Outbound:
             size = min(len(chunk), window, http2.max_outbound_frame_size, turn)
             whole = size == len(chunk)
             bare_end = whole and len(outbox) == 1 and stream.closing == []
-            http2.send_data(number, chunk if whole else chunk[:size], end_stream=bare_end)
+            http2.write_data(number, chunk if whole else chunk[:size], end_stream=bare_end)
             turn, window = turn - size, window - size
             stream.queued_bytes -= size
             if whole:
@@ -138,7 +138,7 @@ class Outbound:
         if stream.closing is None or stream.local_ended:
             return
         if stream.closing:
-            self._http2.send_headers(stream.number, stream.closing, end_stream=True)
+            self._http2.write_headers(stream.number, stream.closing, end_stream=True)
         else:
             self._http2.end_stream(stream.number)
         self._ended(stream)

@@ -1,6 +1,7 @@
 """Look at a new connection before HTTP/2 does: who it is and what it speaks."""
 
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Final
 
 import trio
 
@@ -30,18 +31,16 @@ def speaks_http2(transport: trio.abc.Stream, first: bytes) -> bool:
 
 def alpn_of(transport: trio.abc.Stream) -> str | None:
     """Return what both ends of TLS agreed to speak: empty for nothing, None without TLS."""
-    if not isinstance(transport, trio.SSLStream):
-        return None
-    secured: trio.SSLStream[Any] = transport
-    return str(secured.selected_alpn_protocol() or "")
+    # Asked for by name: `SSLStream` is generic, and the type checkers differ on what `isinstance` leaves of it.
+    agreed: Callable[[], str | None] | None = getattr(transport, "selected_alpn_protocol", None)
+    return None if agreed is None else agreed() or ""
 
 
 def peer_name(transport: trio.abc.Stream) -> str:
     """Name the other end for people to read, as far as it is known."""
     inner: object = transport
-    while isinstance(inner, trio.SSLStream):
-        secured: trio.SSLStream[Any] = inner
-        inner = secured.transport_stream
+    while (wrapped := getattr(inner, "transport_stream", None)) is not None:
+        inner = wrapped
     if not isinstance(inner, trio.SocketStream):
         return "unknown"
     try:

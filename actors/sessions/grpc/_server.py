@@ -192,7 +192,7 @@ class Server:
 
     def _accept(self, peer: str, connection: Connection, stream: Stream, headers: Headers) -> None:
         try:
-            head = read_request(headers)
+            head = read_request(tuple(headers))
         except MalformedCall as malformed:
             status = Status(StatusCode.INTERNAL, str(malformed))
             connection.broken_off(stream, status, ErrorCodes.PROTOCOL_ERROR)

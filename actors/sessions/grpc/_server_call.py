@@ -162,10 +162,7 @@ class ServerCall:
         if stream.over or stream.local_ended:
             return
         more = [*self._trailers, *metadata]
-        if status is OK and not more:
-            block = [*OK_TRAILERS]
-        else:
-            block = self._fitting(status, more)
+        block = [*OK_TRAILERS] if status is OK and not more else self._fitting(status, more)
         if self._headers and not self._headers_sent:
             self.send_headers()
         if not self._headers_sent:

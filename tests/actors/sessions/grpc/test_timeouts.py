@@ -1,0 +1,34 @@
+import math
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from actors.sessions.grpc import MalformedCall
+from actors.sessions.grpc._timeouts import decode_timeout, encode_timeout
+
+
+@given(st.floats(min_value=1e-9, max_value=3e11))
+def test_a_timeout_is_never_shortened_and_hardly_lengthened(seconds: float) -> None:
+    """Seen to fail with: rounding down; nine digits; milliseconds written as minutes (`m` for `M`)."""
+    wire = encode_timeout(seconds)
+
+    assert re.fullmatch(rb"[0-9]{1,8}[numSMH]", wire), "point 9: at most eight digits"
+    assert seconds * (1 - 1e-12) <= decode_timeout(wire) <= seconds * (1 + 1e-5) + 1e-9
+
+
+def test_a_timeout_that_has_passed_is_the_smallest_one() -> None:
+    assert encode_timeout(0) == encode_timeout(-5) == b"1n"
+
+
+def test_a_timeout_beyond_all_digits_is_the_largest_one() -> None:
+    assert encode_timeout(1e300) == encode_timeout(math.inf) == b"99999999H"
+
+
+@pytest.mark.parametrize(
+    "wire", [b"", b"1", b"S", b"123456789n", b"-1S", b"1.5S", b"1s", b" 1S", "١S".encode()]
+)
+def test_what_is_no_timeout_is_refused(wire: bytes) -> None:
+    with pytest.raises(MalformedCall, match="eight digits"):
+        decode_timeout(wire)
