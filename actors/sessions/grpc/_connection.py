@@ -56,10 +56,11 @@ class Connection:
         keepalive: KeepalivePolicy,
         accept: "Callable[[Connection, Stream, Headers], None] | None" = None,
         changed: Callable[[], object] = lambda: None,
+        too_many_pings: Callable[[], object] = lambda: None,
     ) -> None:
         self.limits, self.phase, self.lost_because = limits, Phase.OPEN, ""
-        self.too_many_pings = False
         self._transport, self._client, self._accept, self._changed = transport, client, accept, changed
+        self._too_many_pings = too_many_pings
         self._http2 = Http2(client=client, limits=limits)
         self.streams: dict[int, Stream] = {}
         self.outbound = Outbound(self._http2, client=client, on_over=self.stream_over)
@@ -297,7 +298,8 @@ class Connection:
         """Open no more streams; those over the last number were never processed."""
         if self.phase is Phase.OPEN:
             self.phase = Phase.DRAINING
-        self.too_many_pings = self.too_many_pings or why == b"too_many_pings"
+        if why == b"too_many_pings":
+            self._too_many_pings()
         if not self._client:
             return
         self._last_number = 0

@@ -107,7 +107,12 @@ class Connections:
     def _begin(self, transport: trio.abc.Stream) -> Connection:
         self.dialled += 1
         connection = Connection(
-            transport, client=True, limits=self._limits, keepalive=self._keepalive, changed=self._wake
+            transport,
+            client=True,
+            limits=self._limits,
+            keepalive=self._keepalive,
+            changed=self._wake,
+            too_many_pings=self._ask_half_as_often,
         )
         self._open.append(connection)
         self._nursery.start_soon(self._live, connection)
@@ -122,11 +127,11 @@ class Connections:
             await connection.run()
         finally:
             self._open.remove(connection)
-            if connection.too_many_pings:
-                # The peer finds us a nuisance; gRPC asks to double the pause between pings then.
-                policy = self._keepalive
-                self._keepalive = attrs.evolve(policy, interval_s=policy.interval_s * 2)
             self._wake()
+
+    def _ask_half_as_often(self) -> None:
+        # What gRPC asks of a client whose server finds its pings a nuisance.
+        self._keepalive = attrs.evolve(self._keepalive, interval_s=self._keepalive.interval_s * 2)
 
     def _wake(self) -> None:
         self._changes.unpark_all()

@@ -30,21 +30,21 @@ class RememberingEncoder(Encoder):
 
     def __init__(self) -> None:
         super().__init__()
-        # Valid for the table as it is now; emptied whenever it changes.
+        # Valid for the table as it looked after the last block; emptied whenever it looks otherwise.
         self._blocks: dict[tuple[Any, ...], bytes] = {}
+        self._looked = _look(self.header_table)
 
     def encode(self, headers: Iterable[Any], huffman: bool = True) -> bytes:
         """Write a block."""
         key = tuple(headers)
-        if self.header_table.resized:
-            # This block also tells of the new size, which must be told once.
-            self._blocks.clear()
-            return super().encode(key, huffman)
-        if (known := self._blocks.get(key)) is not None:
-            return known
         before = _look(self.header_table)
+        # A resized table must be told of once, and hpack forgets that it was resized when it is resized twice.
+        resized = self.header_table.resized or _changed(self._looked, before)
+        if not resized and (known := self._blocks.get(key)) is not None:
+            return known
         block = super().encode(key, huffman)
-        if _changed(before, _look(self.header_table)) or len(self._blocks) >= _REMEMBERED_MAX:
+        self._looked = _look(self.header_table)
+        if resized or _changed(before, self._looked) or len(self._blocks) >= _REMEMBERED_MAX:
             self._blocks.clear()
         else:
             self._blocks[key] = block

@@ -45,7 +45,7 @@ class OurClient:
     ) -> Answer:
         messages: list[bytes] = []
         try:
-            async with self.channel.open_call(what, metadata=metadata, timeout_s=timeout_s) as call:
+            async with self.channel.open_call(what, metadata=metadata or [], timeout_s=timeout_s) as call:
                 for request in requests:
                     await call.send(request)
                 call.finish_sending()
@@ -79,7 +79,7 @@ class GrpcioClient:
         timeout_s: float = 10,
     ) -> Answer:
         return await trio.to_thread.run_sync(
-            functools.partial(self._call, what, requests, metadata, timeout_s)
+            functools.partial(self._call, what, requests, metadata or [], timeout_s)
         )
 
     def _call(

@@ -1,5 +1,6 @@
 import gzip
 import zlib
+from itertools import pairwise
 
 import pytest
 from hypothesis import event, given
@@ -18,7 +19,7 @@ def framed(messages: list[bytes], *, compressed: bool = False) -> bytes:
 
 def cut(data: bytes, places: list[int]) -> list[bytes]:
     edges = sorted({0, len(data), *(place % (len(data) + 1) for place in places)})
-    return [data[start:end] for start, end in zip(edges, edges[1:], strict=False)]
+    return [data[start:end] for start, end in pairwise(edges)]
 
 
 @given(payloads, st.lists(st.integers(0, 10_000), max_size=12), st.booleans())
