@@ -29,7 +29,7 @@ _LINGER_S: Final = 0.5
 _DRAIN_PING: Final = b"draining"
 _KEEPALIVE_PING: Final = b"alive???"
 # What a broken peer can make h2 raise besides its own errors; none of it may reach the other connections.
-_BROKEN_INPUT: Final = (ProtocolError, ValueError, LookupError, AssertionError, AttributeError, TypeError)
+_BROKEN_INPUT: Final = (ProtocolError, ValueError, LookupError, AssertionError)
 
 
 class Phase(enum.Enum):

@@ -86,6 +86,16 @@ class Http2(H2Connection):
         if stream is not None:
             self._closed_streams[stream_id] = stream.closed_by
 
+    def open_window(self, number: int, more_bytes: int) -> None:
+        """Let the peer send more on a stream.
+
+        h2 is ahead of its events: the stream may have been reset in the same breath as its data came
+        (test_data_and_a_reset_in_one_breath_hurt_only_their_call).
+        """
+        stream = self.streams.get(number)
+        if stream is not None and not stream.closed:
+            self.increment_flow_control_window(more_bytes, number)
+
     def goaway(
         self, last_stream_id: int, *, code: ErrorCodes = ErrorCodes.NO_ERROR, why: bytes = b""
     ) -> None:

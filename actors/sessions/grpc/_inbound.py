@@ -181,7 +181,7 @@ class Inbound:
         credit = stream.credit_bytes
         if credit * 2 >= self._limits.stream_window_bytes and not stream.remote_ended and not stream.over:
             stream.credit_bytes = 0
-            self._http2.increment_flow_control_window(credit, stream.number)
+            self._http2.open_window(stream.number, credit)
 
     def _on_end(self, event: StreamEnded) -> None:
         stream = self._streams.get(event.stream_id)

@@ -6,7 +6,7 @@ import trio.testing
 from actors.sessions import grpc
 from actors.sessions.grpc.testing import MemoryNetwork
 from tests.actors.sessions.grpc.peers import run_ours
-from tests.actors.sessions.grpc.raw import accept_raw
+from tests.actors.sessions.grpc.raw import Raw, accept_raw
 from tests.actors.sessions.grpc.service import CHAT, COUNT, ECHO, LEASE, SLEEP, Seen
 
 
@@ -127,8 +127,14 @@ async def test_messages_that_came_before_the_loss_are_still_received(
 async def test_what_arrives_late_for_a_call_that_was_let_go_hurts_nobody(
     network: MemoryNetwork, channel: grpc.Channel, nursery: trio.Nursery
 ) -> None:
+    accepted: list[Raw] = []
+
+    async def accept() -> None:
+        accepted.append(await accept_raw(network))
+
+    nursery.start_soon(accept)
     async with channel.stream(LEASE, b"", timeout_s=60):
-        server = await accept_raw(network)
+        [server] = accepted
         let_go = await server.wait_for(h2.events.RequestReceived)
     # Not read yet: the reset of the client is on its way while this goes the other way.
     await server.answer(let_go.stream_id, b"late", ends=False)

@@ -9,7 +9,7 @@ import trio.testing
 from actors.sessions import grpc
 from actors.sessions.grpc.testing import MemoryNetwork
 from tests.actors.sessions.grpc.peers import run_ours
-from tests.actors.sessions.grpc.raw import Raw, raw_client
+from tests.actors.sessions.grpc.raw import REQUEST, Raw, raw_client
 from tests.actors.sessions.grpc.service import CHAT, CRASH, ECHO, LEASE, SLEEP, Seen, method, our_routes
 
 
@@ -284,6 +284,22 @@ async def test_what_a_caller_says_after_it_was_answered_hurts_nobody(
         await client.stream.send_all(b"\0\0\6\0\0" + number.to_bytes(4) + b"\0\0\0\0\1x")
         await client.stream.send_all(b"\0\0\4\x08\0" + number.to_bytes(4) + b"\0\0\0\1")
         await client.stream.send_all(b"\0\0\4\3\0" + number.to_bytes(4) + b"\0\0\0\x08")
+        another = await client.request(ECHO, b"fine")
+
+        assert (await client.status_of(another)).code is grpc.StatusCode.OK
+
+
+async def test_data_and_a_reset_in_one_breath_hurt_only_their_call(
+    network: MemoryNetwork, server: grpc.Server
+) -> None:
+    async with raw_client(network) as client:
+        await client.wait_for(h2.events.RemoteSettingsChanged)
+        number = client.h2.get_next_available_stream_id()
+        client.h2.send_headers(number, [*REQUEST[:3], (":path", CHAT.path), *REQUEST[3:]])
+        for _ in range(10):
+            client.h2.send_data(number, b"\0\0\x0f\xff\xff" + bytes(60_000))
+        client.h2.reset_stream(number, 8)
+        await client.flush()
         another = await client.request(ECHO, b"fine")
 
         assert (await client.status_of(another)).code is grpc.StatusCode.OK
