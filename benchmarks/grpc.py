@@ -1,14 +1,14 @@
 """Is our gRPC as fast as the reference implementation, when both are driven from Python?
 
-Three servers (ours, grpcio's synchronous one, grpc.aio) answer the same grpcio client over a unix socket, and three
-clients call the same grpcio server, each in a process of its own. Runs are interleaved; the best round counts, since
-other work on the machine only ever takes away.
+Three servers (ours, grpcio's synchronous one, grpc.aio) answer the same grpcio client over a unix socket, and
+three clients call the same grpcio server, each in a process of its own. Runs are interleaved; the best round
+counts, since other work on the machine only ever takes away.
 
     python benchmarks/grpc.py            # everything, about a minute
     python benchmarks/grpc.py --rounds 5 --json
 
-Bars (ours against the better of the two others): unary, one after another >= 0.75; 100 at once >= 1.0; 64 KiB messages
->= 0.9. A killed caller is noticed within 10 ms. A server with 1,000 open leases stays within 80 MB.
+Bars (ours against the better of the two others): unary, one after another >= 0.75; 100 at once >= 1.0; 64 KiB
+messages >= 0.9. A killed caller is noticed within 10 ms. A server with 1,000 open leases stays within 80 MB.
 """
 
 import argparse
@@ -40,7 +40,8 @@ CHUNKS = 1_500
 ECHO, PUSH, LEASE = "/bench.Bench/Echo", "/bench.Bench/Push", "/bench.Bench/Lease"
 OPTIONS = [("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1)]
 
-# --- servers: each prints "ready" and serves until it is killed; lost leases are written to stdout with the time
+# --- servers: each prints "ready" and serves until it is killed; lost leases are written to stdout with the
+# time
 
 
 def say(*words: object) -> None:

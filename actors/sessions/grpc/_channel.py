@@ -34,8 +34,11 @@ class ChannelOptions:
     keepalive: KeepalivePolicy = attrs.field(
         factory=lambda: KeepalivePolicy(interval_s=330.0, timeout_s=20.0)
     )
-    """When a silent server is asked whether it is there. Servers made with grpcio close a connection that asks them
-    more often than every 300 s; against a server of this package 10 s and less are fine."""
+    """When a silent server is asked whether it is there.
+
+    Servers made with grpcio close a connection that asks more often than every 300 s. Against a server of
+    this package 10 s and less are fine.
+    """
 
     connections_max: int = attrs.field(default=8, validator=attrs.validators.ge(1))
     """Another connection is opened only when no open one has room for a call."""
@@ -48,7 +51,10 @@ class ChannelOptions:
 
 
 class Channel:
-    """Calls one server. Given by `open_channel`; connects when the first call is made, and again when it must."""
+    """Calls one server.
+
+    Given by `open_channel`; connects when the first call is made, and again when it must.
+    """
 
     def __init__(self, connections: Connections, target: Target, options: ChannelOptions) -> None:
         self._connections, self._target, self._options = connections, target, options
@@ -87,7 +93,8 @@ class Channel:
             timeout_s: When to give up, counted from now; the server is told. None: never.
 
         Raises:
-            CallFailed: The call ended with another status than OK, DEADLINE_EXCEEDED and UNAVAILABLE included.
+            CallFailed: The call ended with another status than OK, DEADLINE_EXCEEDED and UNAVAILABLE
+                included.
             InvalidMetadata: The metadata cannot be sent.
             ChannelClosed: The block of the channel has ended.
 
@@ -131,7 +138,8 @@ class Channel:
     ) -> AsyncGenerator[ClientCall[Request, Response]]:
         """Open a call of any shape for the length of a block.
 
-        The deadline bounds the whole block: when it passes, the block is cancelled and `CallFailed` comes out of it.
+        The deadline bounds the whole block: when it passes, the block is cancelled and `CallFailed` comes out
+        of it.
 
         Raises:
             CallFailed: It could not be opened, or the deadline passed.
@@ -190,7 +198,8 @@ class Channel:
         )
         accepted = connection.header_list_bytes_max
         if accepted is not None and header_list_bytes(headers) > accepted:
-            text = f"the metadata is larger than the server accepts: {header_list_bytes(headers)} bytes of {accepted}"
+            size = header_list_bytes(headers)
+            text = f"the metadata is larger than the server accepts: {size} bytes of {accepted}"
             raise CallFailed(method.path, Status(StatusCode.RESOURCE_EXHAUSTED, text), unprocessed=True)
         return ClientCall(connection, connection.start(headers), method)
 

@@ -1,6 +1,7 @@
 """One HTTP/2 connection over one stream of bytes: its tasks, its phases, and its end.
 
-A connection has a reader, one writer, a watcher for silence, and the tasks of its calls. The writer outlives the
+A connection has a reader, one writer, a watcher for silence, and the tasks of its calls. The writer outlives
+the
 others: cancelled from outside, it still gets a bounded time to say how the calls ended.
 """
 
@@ -236,8 +237,8 @@ class Connection:
     def drain(self) -> None:
         """Take no new calls and end when the open ones have ended.
 
-        A server says so twice, as gRPC asks: first "no more soon", and after a round trip "none after this one", so
-        that no call that is on its way is lost.
+        A server says so twice, as gRPC asks: first "no more soon", and after a round trip "none after this
+        one", so that no call that is on its way is lost.
         """
         if self.phase is not Phase.OPEN:
             return

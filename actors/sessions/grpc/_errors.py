@@ -59,8 +59,8 @@ class CallFailed(GrpcError):
 class Abort(GrpcError):
     """Raise this in a handler to end its call with a status.
 
-    It is another class than `CallFailed` on purpose: a handler that calls elsewhere must say what that failure means
-    for its own caller.
+    It is another class than `CallFailed` on purpose: a handler that calls elsewhere must say what that
+    failure means for its own caller.
     """
 
     def __init__(

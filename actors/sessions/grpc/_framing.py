@@ -42,7 +42,8 @@ class MessageDecoder:
         """Take bytes and return each message they complete.
 
         Raises:
-            MessageTooLarge: The announced or unpacked size is over the limit; found before anything is collected.
+            MessageTooLarge: The announced or unpacked size is over the limit; found before anything is
+                collected.
             MalformedCall: An unknown flag, or a compressed message without a known encoding.
         """
         messages: list[bytes] = []

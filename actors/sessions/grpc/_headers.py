@@ -1,7 +1,7 @@
 """Write and read the header blocks of a call: request, response, trailers.
 
-Also checks what RFC 9113 section 8 asks of every block, in one pass: h2's own checks walk each letter in Python and
-cost more than the rest of a call together, so they are switched off in `_http2`.
+Also checks what RFC 9113 section 8 asks of every block, in one pass: h2's own checks walk each letter in
+Python and cost more than the rest of a call together, so they are switched off in `_http2`.
 """
 
 import functools

@@ -1,8 +1,8 @@
 """hpack's encoder and decoder, remembering the header blocks that leave their tables as they are.
 
-The second call to a method has the same headers as the first, written as a dozen bytes that point into the table. As
-long as the table has not changed, the same headers are the same bytes and the reverse, so both are looked up at once:
-a third of a small call's cost went here before (benchmarks/grpc.py).
+The second call to a method has the same headers as the first, written as a dozen bytes that point into the
+table. As long as the table has not changed, the same headers are the same bytes and the reverse, so both are
+looked up at once: a third of a small call's cost went here before (benchmarks/grpc.py).
 """
 
 from collections.abc import Iterable
@@ -38,7 +38,8 @@ class RememberingEncoder(Encoder):
         """Write a block."""
         key = tuple(headers)
         before = _look(self.header_table)
-        # A resized table must be told of once, and hpack forgets that it was resized when it is resized twice.
+        # A resized table must be told of once, and hpack forgets that it was resized when it is resized
+        # twice.
         resized = self.header_table.resized or _changed(self._looked, before)
         if not resized and (known := self._blocks.get(key)) is not None:
             return known

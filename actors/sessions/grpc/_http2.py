@@ -1,10 +1,11 @@
 """h2's connection, with the changes gRPC needs. The only file that touches what h2 keeps private.
 
-h2 keeps every rule: each frame still passes its state machines and its windows. What is replaced is the building and
-taking apart of the two frames that make up a call, HEADERS and DATA, which h2 copies and walks many times.
+h2 keeps every rule: each frame still passes its state machines and its windows. What is replaced is the
+building and taking apart of the two frames that make up a call, HEADERS and DATA, which h2 copies and walks
+many times.
 
-Each change names its test in `tests/actors/sessions/grpc/test_http2.py`; the range of h2 in `pyproject.toml` ends at
-the minor version these were read in.
+Each change names its test in `tests/actors/sessions/grpc/test_http2.py`; the range of h2 in `pyproject.toml`
+ends at the minor version these were read in.
 """
 
 import struct
@@ -56,8 +57,9 @@ class Http2(H2Connection):
             )
         )
         self.local_settings = Settings(client=client, initial_values=_settings(client, limits))
-        # h2 takes these two over only when the peer acknowledges *changed* settings, and ours are there from the
-        # start: a large upload would break the connection (test_frames_above_16_kib_are_accepted_from_the_start).
+        # h2 takes these two over only when the peer acknowledges *changed* settings, and ours are there from
+        # the start: a large upload would break the connection
+        # (test_frames_above_16_kib_are_accepted_from_the_start).
         self.max_inbound_frame_size = limits.frame_bytes_max
         self.decoder = RememberingDecoder(limits.header_list_bytes_max)
         self.encoder = RememberingEncoder()
@@ -76,8 +78,9 @@ class Http2(H2Connection):
             self.increment_flow_control_window(more)
 
     def _open_streams(self, remainder: int) -> int:
-        # h2 walks all streams for each new one, and breaks the connection when there is one too many. The owner
-        # counts instead, and refuses or waits (test_a_call_over_the_limit_is_refused_not_the_connection).
+        # h2 walks all streams for each new one, and breaks the connection when there is one too many. The
+        # owner counts instead, and refuses or waits
+        # (test_a_call_over_the_limit_is_refused_not_the_connection).
         return 0
 
     def retire(self, stream_id: int) -> None:
@@ -219,8 +222,9 @@ def _settings(client: bool, limits: Limits) -> dict[SettingCodes, int]:
         SettingCodes.MAX_CONCURRENT_STREAMS: limits.concurrent_calls_max,
     }
     if client:
-        # Nobody may push to a gRPC client. (To say that a server may open 0 streams would make h2 take late answers to
-        # forgotten calls for new streams: test_what_arrives_late_for_a_call_that_was_let_go_hurts_nobody.)
+        # Nobody may push to a gRPC client. (To say that a server may open 0 streams would make h2 take late
+        # answers to forgotten calls for new streams:
+        # test_what_arrives_late_for_a_call_that_was_let_go_hurts_nobody.)
         values[SettingCodes.ENABLE_PUSH] = 0
     return values
 

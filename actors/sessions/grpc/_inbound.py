@@ -91,7 +91,8 @@ class Inbound:
         """Take bytes from the peer.
 
         Raises:
-            h2.exceptions.ProtocolError: The peer broke HTTP/2; the GOAWAY that says so is ready to be written.
+            h2.exceptions.ProtocolError: The peer broke HTTP/2; the GOAWAY that says so is ready to be
+                written.
         """
         handlers = self._on
         for event in self._http2.receive(data):
@@ -140,7 +141,8 @@ class Inbound:
 
     def _on_data(self, event: DataReceived) -> None:
         size = event.flow_controlled_length
-        # The connection's window is returned on receipt, so that one call that nobody reads cannot stop the others.
+        # The connection's window is returned on receipt, so that one call that nobody reads cannot stop the
+        # others.
         self._credit_bytes += size
         if self._credit_bytes * 2 >= self._limits.connection_window_bytes:
             self._http2.increment_flow_control_window(self._credit_bytes)

@@ -32,7 +32,8 @@ class Keepalive:
         Args:
             now_s: The time now.
             heard_at_s: When the last bytes came.
-            calls_open: Whether anybody waits for this peer. A call that opens while nobody asks is covered from the
+            calls_open: Whether anybody waits for this peer. A call that opens while nobody asks is covered
+                from the
                 next look on, so a loss is found after two intervals and one timeout at the latest.
         """
         policy = self.policy

@@ -38,7 +38,7 @@ class Limits:
     """Largest header block accepted, counted as HTTP/2 does (32 bytes more for each field)."""
 
     concurrent_calls_max: int = attrs.field(default=1_000, validator=_between(1, 2**31 - 1))
-    """Calls open at once on one connection; a server refuses more (they were not processed), a client waits."""
+    """Calls open at once on one connection; a server refuses more, unprocessed, and a client waits."""
 
     stream_window_bytes: int = attrs.field(default=1 * MIB, validator=_between(64 * KIB, _WINDOW_MAX))
     """What a peer may send on one call before the handler takes it."""
@@ -56,7 +56,7 @@ class Limits:
     """Replies to control frames that may wait for a peer that does not read; then reading stops too."""
 
     resets_per_s_max: int = attrs.field(default=1_000, validator=_between(1, 2**31 - 1))
-    """Calls a peer may open only to reset them, pings and settings it may send, per second, in the long run."""
+    """Resets, pings and settings that a peer may send per second in the long run."""
 
     resets_burst_max: int = attrs.field(default=5_000, validator=_between(1, 2**31 - 1))
     """How many of those may come at once. Over it the connection ends with ENHANCE_YOUR_CALM."""

@@ -29,8 +29,8 @@ _CONNECTION_KEYS: Final = frozenset(
 )
 _PROTOCOL_HEADERS: Final = frozenset(
     {
-        b"content-type", b"te", b"grpc-timeout", b"grpc-encoding", b"grpc-accept-encoding", b"grpc-message-type",
-        b"grpc-status", b"grpc-message", b"grpc-status-details-bin",
+        b"content-type", b"te", b"grpc-timeout", b"grpc-encoding", b"grpc-accept-encoding",
+        b"grpc-message-type", b"grpc-status", b"grpc-message", b"grpc-status-details-bin",
     }
 )  # fmt: skip
 
@@ -41,7 +41,8 @@ def metadata_to_headers(metadata: MetadataLike) -> Headers:
     Raises:
         InvalidMetadata: A key or value has no place in a header, or the key belongs to the protocol.
     """
-    # Never indexed: metadata carries credentials, and a shared table tells an attacker whether a guess was right.
+    # Never indexed: metadata carries credentials, and a shared table tells an attacker whether a guess was
+    # right.
     return [NeverIndexedHeaderTuple(key.encode(), _encode_value(key, value)) for key, value in metadata]
 
 

@@ -8,7 +8,7 @@ import trio
 
 @asynccontextmanager
 async def open_helpers() -> AsyncGenerator[trio.Nursery]:
-    """Open a nursery for tasks that serve the body: they end with it, and its error comes out as it was raised.
+    """Open a nursery for tasks that serve the body: they end with it, and its error comes out plain.
 
     The tasks must not fail; if one does, that is a bug of ours and comes out in a group, as trio does it.
     """

@@ -1,7 +1,7 @@
 """What leaves a connection: header blocks at once, messages in rotation, one batch of bytes after another.
 
-Nothing here waits. `_connection` owns the one task that takes batches and writes them, since a cancelled `send_all`
-leaves half a frame on the wire.
+Nothing here waits. `_connection` owns the one task that takes batches and writes them, since a cancelled
+`send_all` leaves half a frame on the wire.
 """
 
 from collections import deque
@@ -17,8 +17,9 @@ from actors.sessions.grpc._limits import KIB, MIB
 from actors.sessions.grpc._metadata import Headers
 from actors.sessions.grpc._stream import Stream
 
-# A stream sends so much before the next one has its turn, and a batch holds so much before it is written: together
-# they bound what a small call waits for beside a bulk stream (test_a_small_call_is_not_stuck_behind_a_bulk_stream).
+# A stream sends so much before the next one has its turn, and a batch holds so much before it is written:
+# together they bound what a small call waits for beside a bulk stream
+# (test_a_small_call_is_not_stuck_behind_a_bulk_stream).
 _TURN_BYTES: Final = 64 * KIB
 _BATCH_BYTES: Final = 128 * KIB
 # Below this a message is copied behind its prefix: one frame costs more than the copy (benchmarks/grpc.py).

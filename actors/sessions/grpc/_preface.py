@@ -31,7 +31,8 @@ def speaks_http2(transport: trio.abc.Stream, first: bytes) -> bool:
 
 def alpn_of(transport: trio.abc.Stream) -> str | None:
     """Return what both ends of TLS agreed to speak: empty for nothing, None without TLS."""
-    # Asked for by name: `SSLStream` is generic, and the type checkers differ on what `isinstance` leaves of it.
+    # Asked for by name: `SSLStream` is generic, and the type checkers differ on what `isinstance` leaves of
+    # it.
     agreed: Callable[[], str | None] | None = getattr(transport, "selected_alpn_protocol", None)
     return None if agreed is None else agreed() or ""
 

@@ -63,7 +63,7 @@ def _class_of(descriptor: Descriptor) -> type[Message]:
 
 
 def routes_of(service: ServiceDescriptor, implementation: object) -> list[Route]:
-    """Serve a service with the methods of an object: `GetThing` with `get_thing`, each in the shape of its method.
+    """Serve a service with the methods of an object: `GetThing` with `get_thing`, each in its shape.
 
     Raises:
         TypeError: Methods are missing; all of them are named.

@@ -93,7 +93,7 @@ def bidirectional(
     method: Method[Request, Response],
     handler: Callable[[ServerCall, Requests[Request], Send[Response]], Awaitable[None]],
 ) -> Route:
-    """Serve a method of many requests and many responses: `async def handler(call, requests, send) -> None`."""
+    """Serve a method of many requests and responses: `async def handler(call, requests, send) -> None`."""
     _has_shape(method, client=True, server=True)
 
     async def run(call: ServerCall) -> None:

@@ -63,7 +63,7 @@ class ServerOptions:
     """Called for each handler that crashed; it must not raise."""
 
     other_protocol: Callable[[trio.abc.Stream, bytes], Awaitable[None]] | None = None
-    """Serves a connection that does not speak HTTP/2, given its first bytes; the stream is closed after it."""
+    """Serves a connection that does not speak HTTP/2, given its first bytes; then it is closed."""
 
 
 @attrs.frozen(kw_only=True)
@@ -237,7 +237,8 @@ class Server:
             if call.scope.cancelled_caught:
                 status = _LATE if trio.current_time() >= call.deadline_s else _CANCELLED
         except Exception as error:
-            # One caller's handler must not end the calls of others: it ends here, as a status, a count, a report.
+            # One caller's handler must not end the calls of others: it ends here, as a status, a count, a
+            # report.
             status, metadata = self._status_of(error, call)
         finally:
             stream.on_gone = None

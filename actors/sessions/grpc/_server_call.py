@@ -170,7 +170,7 @@ class ServerCall:
         outbound.finish(stream, block)
 
     def _fitting(self, status: Status, more: Headers) -> Headers:
-        """Keep within what the caller accepts: a block that is too large would cost it the whole connection."""
+        """Keep within what the caller accepts: a larger block would cost it the whole connection."""
         block = trailers(status, more)
         limit = self._connection.header_list_bytes_max
         room = None if limit is None else limit - header_list_bytes(RESPONSE_HEAD)

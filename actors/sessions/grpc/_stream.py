@@ -30,13 +30,14 @@ class Stream:
     """Everything known of one stream."""
 
     __slots__ = (
-        "arrivals", "closing", "credit_bytes", "decoder", "ending", "failure", "head", "inbox", "local_ended", "number",
-        "on_gone", "outbox", "queued_bytes", "remote_ended", "room", "scheduled", "unusable",
+        "arrivals", "closing", "credit_bytes", "decoder", "ending", "failure", "head", "inbox", "local_ended",
+        "number", "on_gone", "outbox", "queued_bytes", "remote_ended", "room", "scheduled", "unusable",
     )  # fmt: skip
 
     def __init__(self, number: int, decoder: MessageDecoder) -> None:
         self.number = number
-        # Inbound. After `failure`, `unusable` or `remote_ended` no more messages come; those in `inbox` still count.
+        # Inbound. After `failure`, `unusable` or `remote_ended` no more messages come; those in `inbox` still
+        # count.
         self.decoder = decoder
         self.head: ResponseHead | None = None
         self.ending: Ending | None = None
@@ -47,8 +48,8 @@ class Stream:
         self.failure: Failure | None = None
         self.on_gone: Callable[[], object] | None = None
         self.arrivals = trio.lowlevel.ParkingLot()
-        # Outbound. `queued_bytes` is the sum of `outbox`; `closing` stands behind it: trailers, or an empty list for
-        # a bare end. `scheduled` is true exactly while the stream stands in the writer's rotation.
+        # Outbound. `queued_bytes` is the sum of `outbox`; `closing` stands behind it: trailers, or an empty
+        # list for a bare end. `scheduled` is true exactly while the stream stands in the writer's rotation.
         self.outbox: deque[memoryview] = deque()
         self.queued_bytes = 0
         self.closing: Headers | None = None

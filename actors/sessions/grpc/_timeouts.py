@@ -1,4 +1,4 @@
-"""Write and read `grpc-timeout`: at most eight digits and a unit, rounded up so that nobody gives up early."""
+"""Write and read `grpc-timeout`: at most eight digits and a unit, rounded up: nobody gives up early."""
 
 import math
 import re

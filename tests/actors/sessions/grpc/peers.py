@@ -40,7 +40,7 @@ class OurClient:
         self,
         what: grpc.Method[bytes, bytes],
         requests: list[bytes],
-        metadata: Pairs = [],
+        metadata: Pairs | None = None,
         timeout_s: float = 10,
     ) -> Answer:
         messages: list[bytes] = []
@@ -75,7 +75,7 @@ class GrpcioClient:
         self,
         what: grpc.Method[bytes, bytes],
         requests: list[bytes],
-        metadata: Pairs = [],
+        metadata: Pairs | None = None,
         timeout_s: float = 10,
     ) -> Answer:
         return await trio.to_thread.run_sync(

@@ -1,4 +1,7 @@
-"""One service for every pair of client and server, and what a client can be asked for. Bytes are the messages."""
+"""One service for every pair of client and server, and what a client can be asked for.
+
+Bytes are the messages.
+"""
 
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
@@ -129,5 +132,5 @@ class Client(Protocol):
         ...
 
     def open_lease(self) -> AbstractAsyncContextManager[None]:
-        """Hold a lease for a block; its first message has come when the block begins, and it is cancelled at its end."""
+        """Hold a lease for a block: its first message has come at the start, it is cancelled at the end."""
         ...

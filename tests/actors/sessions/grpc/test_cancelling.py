@@ -1,4 +1,4 @@
-"""Cancel each public async function at each of its steps; nothing may be left, and the connection stays usable."""
+"""Cancel each public async function at each of its steps: nothing is left, the connection stays usable."""
 
 import trio
 import trio.testing

@@ -155,7 +155,7 @@ async def test_what_arrives_late_for_a_call_that_was_let_go_hurts_nobody(
 
 
 async def test_an_error_of_the_body_comes_out_plain(network: MemoryNetwork, server: grpc.Server) -> None:
-    with pytest.raises(LookupError, match="mine"):
+    with pytest.raises(LookupError, match="mine"):  # noqa: PT012  # It is the whole block that ends so.
         async with (
             grpc.open_channel("http://m", dial=network.dial) as channel,
             channel.stream(LEASE, b"") as lease,

@@ -24,7 +24,7 @@ def cut(data: bytes, places: list[int]) -> list[bytes]:
 
 @given(payloads, st.lists(st.integers(0, 10_000), max_size=12), st.booleans())
 def test_the_cuts_do_not_show(messages: list[bytes], places: list[int], compressed: bool) -> None:
-    """Seen to fail with: the prefix kept as `data[at + 1:]`; `_missing` not reduced; the flag of the previous message."""
+    """Seen to fail with: a byte of a cut prefix lost; `_missing` reduced by one; the flag taken as 0."""
     decoder = MessageDecoder(10_000, gunzip)
     chunks = cut(framed(messages, compressed=compressed), places)
     event(f"{min(len(chunks), 5)} chunks")

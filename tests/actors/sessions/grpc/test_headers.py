@@ -93,8 +93,8 @@ def test_a_request_that_is_no_grpc_is_answered_and_not_served(
 def test_a_status_survives_the_wire_in_trailers_and_alone(
     code: StatusCode, message: str, details: bytes, alone: bool
 ) -> None:
-    """Seen to fail with: details written with padding and read without; the message not decoded; trailers-only taken
-    for a head."""
+    """Seen to fail with: details written with padding and read without; the message not decoded;
+    trailers-only taken for a head."""
     block = trailers(Status(code, message, details), [(b"k", b"v")])
 
     ending = read_response([*RESPONSE_HEAD, *block], ended=True) if alone else read_trailers(block)

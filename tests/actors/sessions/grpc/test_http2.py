@@ -114,8 +114,8 @@ chunks = st.lists(st.tuples(st.sampled_from([1, 3]), st.binary(max_size=50), st.
 def test_the_short_way_for_data_tells_what_h2_tells(
     sent: list[tuple[int, bytes, bool]], places: list[int], padded: bool
 ) -> None:
-    """Seen to fail with: the last byte of a frame left out; END_STREAM ignored; data taken before the frames in front
-    of it; padded data taken the short way; an incomplete frame dropped."""
+    """Seen to fail with: the last byte of a frame left out; END_STREAM ignored; data taken before the frames
+    in front of it; padded data taken the short way; an incomplete frame dropped."""
     writer = h2.connection.H2Connection()
     writer.initiate_connection()
     ended: set[int] = set()
@@ -136,9 +136,7 @@ def test_the_short_way_for_data_tells_what_h2_tells(
     for end in (ours, theirs):
         end.initiate_connection()
 
-    found = [
-        told for start, end in pairwise(edges) for told in ours.receive(wire[start:end])
-    ]
+    found = [told for start, end in pairwise(edges) for told in ours.receive(wire[start:end])]
     expected = theirs.receive_data(wire)
     event(f"{len(ended)} streams ended")
 

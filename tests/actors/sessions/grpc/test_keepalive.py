@@ -11,8 +11,8 @@ POLICY = KeepalivePolicy(interval_s=10, timeout_s=4)
 def test_a_peer_is_given_up_only_after_a_full_timeout_of_silence_that_followed_a_ping(
     steps: list[str], without_calls: bool
 ) -> None:
-    """One step is one second. Seen to fail with: the answer not resetting the question; giving up after the interval;
-    asking while no call is open; hearing in the second of the ping not counted as an answer."""
+    """One step is one second. Seen to fail with: the answer not resetting the question; giving up after the
+    interval; asking while no call is open; hearing in the second of the ping not counted as an answer."""
     policy = KeepalivePolicy(interval_s=10, timeout_s=4, without_calls=without_calls)
     machine, heard_s, calls_open, pinged_s = Keepalive(policy), 0.0, False, None
     for now_s, step in enumerate(steps):

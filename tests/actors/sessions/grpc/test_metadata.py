@@ -42,7 +42,8 @@ def test_a_binary_value_that_is_no_base64_is_refused() -> None:
     ("key", "value"),
     [
         ("Upper", "x"), ("", "x"), ("sp ace", "x"), ("grpc-status", "0"), ("content-type", "x"), ("te", "x"),
-        ("connection", "x"), ("host", "x"), (":path", "/"), ("k", b"bytes"), ("k-bin", "text"), ("k", "new\nline"),
+        ("connection", "x"), ("host", "x"), (":path", "/"), ("k", b"bytes"), ("k-bin", "text"),
+        ("k", "new\nline"),
         ("k", "grün"), ("k", " x"), ("k", "x "), ("k", "\x00"),
     ],
 )  # fmt: skip

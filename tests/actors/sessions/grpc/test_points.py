@@ -613,7 +613,8 @@ async def test_12_a_small_call_is_not_stuck_behind_a_bulk_stream(nursery: trio.N
     await client.wait_for(h2.events.DataReceived, small)
     await trio.aclose_forcefully(client.stream)
 
-    # What the sockets hold, the batch that is being written, the one behind it, and one turn of the bulk stream.
+    # What the sockets hold, the batch that is being written, the one behind it, and one turn of the bulk
+    # stream.
     assert len(client.data_of(bulk)) - before < 1024 * KIB
     nursery.cancel_scope.cancel()
 
@@ -711,7 +712,7 @@ async def test_14_a_flood_of_resets_ends_the_connection_and_a_burst_does_not(net
             await client.flush()
             number = await client.request(ECHO, b"a burst is fine")
             assert (await client.status_of(number)).code is grpc.StatusCode.OK
-            with pytest.raises(trio.BrokenResourceError):
+            with pytest.raises(trio.BrokenResourceError):  # noqa: PT012  # It is the whole block that ends so.
                 for _ in range(600):
                     client.h2.reset_stream(await client.request(ECHO, None), 8)
                     await client.flush()

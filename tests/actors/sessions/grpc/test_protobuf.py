@@ -17,7 +17,8 @@ def service() -> ServiceDescriptor:
     words = file.service.add(name="Words")
     kind = "." + Text.DESCRIPTOR.full_name
     for name, sends, receives in [
-        ("ToUpper", False, False), ("SplitIt", False, True), ("JoinAll", True, False), ("EachHTTPWord", True, True)
+        ("ToUpper", False, False), ("SplitIt", False, True),
+        ("JoinAll", True, False), ("EachHTTPWord", True, True),
     ]:  # fmt: skip
         words.method.add(
             name=name, input_type=kind, output_type=kind, client_streaming=sends, server_streaming=receives

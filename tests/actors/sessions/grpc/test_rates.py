@@ -8,7 +8,7 @@ from actors.sessions.grpc._rates import TokenBucket
 def test_never_more_than_the_burst_and_what_has_flowed_in_since(
     per_s: int, burst: int, waits: list[int]
 ) -> None:
-    """Seen to fail with: no cap at the burst; refilling from 0 instead of the last look; `< 1` written `< 0`."""
+    """Seen to fail with: no cap at the burst; refilling since the first look; `< 1` written `< 0`."""
     bucket, now_s = TokenBucket(per_s, burst), 100.0
     taken: list[float] = []
     for wait in waits:

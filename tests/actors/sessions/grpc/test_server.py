@@ -234,7 +234,7 @@ def test_a_handler_of_another_shape_than_its_method_is_refused_at_birth() -> Non
 
     with pytest.raises(ValueError, match=r"served by server_stream\(\), not by unary\(\)"):
         grpc.unary(LEASE, handler)
-    with pytest.raises(ValueError, match="/package.Service/Method"):
+    with pytest.raises(ValueError, match=r"/package\.Service/Method"):
         grpc.Method("no-slash", grpc.RAW, grpc.RAW)
     with pytest.raises(ValueError, match="return from the handler"):
         grpc.Abort(grpc.StatusCode.OK)

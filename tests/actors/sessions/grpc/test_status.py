@@ -10,8 +10,10 @@ from actors.sessions.grpc._status import (
     encode_message_text,
 )
 
+letters = st.one_of(st.sampled_from("% 04aF"), st.characters(exclude_categories=["Cs"]))
 
-@given(st.text(st.characters(exclude_categories=["Cs"])))
+
+@given(st.text(letters))
 def test_any_message_survives_the_wire_as_printable_ascii(text: str) -> None:
     """Seen to fail with: `%` left unescaped; the space at an end left unescaped; `%02X` written `%X`."""
     wire = encode_message_text(text)

@@ -50,7 +50,7 @@ async def test_a_server_that_does_not_agree_on_http2_is_refused(
     port = listener.transport_listener.socket.getsockname()[1]
 
     async def handshake_only(stream: trio.SSLStream[trio.SocketStream]) -> None:
-        with pytest.raises(trio.BrokenResourceError):
+        with pytest.raises(trio.BrokenResourceError):  # It is the whole block that ends so.
             await stream.receive_some(1)
 
     nursery.start_soon(trio.serve_listeners, handshake_only, [listener])
@@ -69,7 +69,7 @@ async def test_a_caller_that_does_not_agree_on_http2_is_closed(
         stream = await trio.open_ssl_over_tcp_stream("localhost", port, ssl_context=client_context)
         await stream.send_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
 
-        with pytest.raises(trio.BrokenResourceError):
+        with pytest.raises(trio.BrokenResourceError):  # noqa: PT012  # It is the whole block that ends so.
             while await stream.receive_some(100):
                 raise AssertionError("an answer came without an agreement")
         await trio.aclose_forcefully(stream)
