@@ -31,19 +31,33 @@ class RememberingEncoder(Encoder):
     def __init__(self) -> None:
         super().__init__()
         # Valid for the table as it looked after the last block; emptied whenever it looks otherwise.
-        self._blocks: dict[tuple[Any, ...], bytes] = {}
+        self._blocks: dict[tuple[tuple[Any, ...], tuple[type, ...]], bytes] = {}
         self._looked = _look(self.header_table)
+
+    @property
+    def header_table_size(self) -> int:
+        """The size of the table that the peer allows."""
+        return self.header_table.maxsize
+
+    @header_table_size.setter
+    def header_table_size(self, value: int) -> None:
+        # Set twice to the same size, hpack forgets to tell of it, and the peer can read no further block.
+        if value != self.header_table.maxsize:
+            self.header_table.maxsize = value
+            self.table_size_changes.append(value)
 
     def encode(self, headers: Iterable[Any], huffman: bool = True) -> bytes:
         """Write a block."""
-        key = tuple(headers)
+        fields = tuple(headers)
+        # A field that must never enter the table equals one that may: only their types differ.
+        key = (fields, tuple(map(type, fields)))
         before = _look(self.header_table)
         # A resized table must be told of once, and hpack forgets that it was resized when it is resized
         # twice.
         resized = self.header_table.resized or _changed(self._looked, before)
         if not resized and (known := self._blocks.get(key)) is not None:
             return known
-        block = super().encode(key, huffman)
+        block = super().encode(fields, huffman)
         self._looked = _look(self.header_table)
         if resized or _changed(before, self._looked) or len(self._blocks) >= _REMEMBERED_MAX:
             self._blocks.clear()

@@ -56,7 +56,7 @@ def client(pair: tuple[Client, Seen]) -> Client:
 
 
 def ours_of(pairs: Pairs) -> dict[str, object]:
-    """The test's own metadata. Text under one key may be joined by commas on its way, and keys have no order."""
+    """The test's own metadata. Text under one key may be joined by commas on its way; keys have no order."""
     found: dict[str, object] = {}
     for key, value in pairs:
         if key.startswith("x-"):

@@ -7,7 +7,7 @@ from actors.sessions.grpc._keepalive import Act, Keepalive
 POLICY = KeepalivePolicy(interval_s=10, timeout_s=4)
 
 
-@given(st.lists(st.sampled_from(["hear", "tick", "open", "close"]), max_size=60), st.booleans())
+@given(st.lists(st.sampled_from([*["tick"] * 12, "hear", "open", "close"]), max_size=80), st.booleans())
 def test_a_peer_is_given_up_only_after_a_full_timeout_of_silence_that_followed_a_ping(
     steps: list[str], without_calls: bool
 ) -> None:

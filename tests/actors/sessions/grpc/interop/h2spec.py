@@ -1,7 +1,7 @@
 """Run h2spec against our server: `python -m tests.actors.sessions.grpc.interop.h2spec PATH-OF-H2SPEC`.
 
-h2spec speaks plain HTTP/2 and is content with any answer; a gRPC server has one for it, in trailers only. What it
-finds is compared with the cases that are known and explained here.
+h2spec speaks plain HTTP/2 and is content with any answer; a gRPC server has one for it, in trailers only.
+What it finds is compared with the cases that are known and explained here.
 """
 
 import subprocess
