@@ -17,8 +17,8 @@ pools = st.lists(blocks, min_size=1, max_size=4)
 def test_what_is_remembered_is_what_would_have_been_written(
     pool: list[list[tuple[bytes, bytes]]], data: st.DataObject
 ) -> None:
-    """Seen to fail with: the memory kept when an entry is added; kept when the table is resized; secret fields
-    taken for plain ones."""
+    """Seen to fail with: the memory kept when an entry is added; kept when the table is resized; secret
+    fields taken for plain ones."""
     ours, plain_encoder = RememberingEncoder(), Encoder()
     reader, plain_reader = RememberingDecoder(65_536), Decoder()
     for step in data.draw(
