@@ -1,0 +1,152 @@
+"""What can go wrong between an actor and those who talk to it.
+
+Each error holds facts and writes its own sentence: what happened, to which actor and generation, why, what to do.
+"""
+
+from collections.abc import Sequence
+from typing import Self
+
+__all__ = [
+    "ActorGone",
+    "ActorsError",
+    "AskTimedOut",
+    "AsksFailed",
+    "InvalidEffect",
+    "InvalidOption",
+    "LeftBehind",
+    "MailboxDeadlock",
+    "MailboxFull",
+    "NotOnStage",
+    "Refusal",
+    "Undelivered",
+    "WaitsForItself",
+]
+
+
+class ActorsError(Exception):
+    """Be the root of all errors under `actors`."""
+
+
+class InvalidOption(ActorsError, ValueError):
+    """Say which option was refused, and by which rule."""
+
+    def __init__(self, field: str, value: object, rule: str) -> None:
+        super().__init__(f"{field}={value!r} is refused: {rule}")
+        self.field, self.value, self.rule = field, value, rule
+
+
+class Undelivered(ActorsError):
+    """Give back a message that no handler ever saw: it is safe to send it elsewhere."""
+
+    def __init__(self, message: object, because: str) -> None:
+        super().__init__(f"{type(message).__name__} was not delivered: {because}")
+        self.message = message
+
+
+class MailboxFull(Undelivered):
+    """Say that a bounded mailbox had no room, and that its policy forbids to wait."""
+
+    def __init__(self, message: object, actor: str, capacity: int, policy: str) -> None:
+        super().__init__(
+            message,
+            f"the mailbox of {actor} holds {capacity} (its capacity) and {policy}; "
+            "send less often, await tell(), or give it a larger Mailbox(capacity=...)",
+        )
+        self.actor, self.capacity = actor, capacity
+
+
+class MailboxDeadlock(Undelivered):
+    """Say that waiting for room would close a ring of actors that wait for each other, for ever."""
+
+    def __init__(self, message: object, ring: Sequence[str]) -> None:
+        super().__init__(
+            message,
+            f"every mailbox in the ring {' -> '.join(ring)} is full and each actor would wait for the next; "
+            "use tell_nowait() and handle MailboxFull, or WhenFull.FAIL on one of them",
+        )
+        self.ring = tuple(ring)
+
+
+class ActorGone(ActorsError):
+    """Say that the actor has ended for good, or ended while it worked on the message.
+
+    The error of its end, if there was one, is the cause (`__cause__`).
+    """
+
+    def __init__(self, message: object, actor: str, generation: int, what: str) -> None:
+        Exception.__init__(self, f"{actor} (generation {generation}) {what}")
+        self.message, self.actor, self.generation = message, actor, generation
+
+
+class LeftBehind(ActorGone, Undelivered):
+    """Say that the actor is gone and never saw the message: it is safe to send it elsewhere."""
+
+    def __init__(self, message: object, actor: str, generation: int, what: str) -> None:
+        ActorGone.__init__(self, message, actor, generation, f"{what}; {type(message).__name__} was not delivered")
+
+
+class AskTimedOut(ActorsError, TimeoutError):
+    """Say that no answer came in time, and whether the actor had taken the question.
+
+    A question that was not taken is withdrawn: it will never be handled. One that was taken may still be worked
+    on; its answer is counted as late.
+    """
+
+    def __init__(self, message: object, actor: str, generation: int, timeout_s: float, *, taken: bool) -> None:
+        where = "was being worked on" if taken else "was still waiting in the mailbox and has been withdrawn"
+        super().__init__(
+            f"{actor} (generation {generation}) did not answer {type(message).__name__} "
+            f"within {timeout_s:g} s; it {where}"
+        )
+        self.message, self.actor, self.generation = message, actor, generation
+        self.timeout_s, self.taken = timeout_s, taken
+
+
+class WaitsForItself(ActorsError):
+    """Say that an actor would wait for something that only itself can do."""
+
+    def __init__(self, actor: str, what: str, instead: str) -> None:
+        super().__init__(f"{actor} {what} from its own handler, which it can only do after the handler ends; {instead}")
+        self.actor = actor
+
+
+class Refusal(ActorsError):
+    """Answer a question with an error and live on: raise a subclass of it from `handle`.
+
+    Any other exception out of `handle` ends the generation. A refusal of a message that was only told has no one
+    to reach; it is counted in `statistics().refusals_unheard`.
+    """
+
+
+class NotOnStage(ActorsError):
+    """Say that a reference or an actor was used where there is no running actor behind it."""
+
+
+class InvalidEffect(ActorsError, TypeError):
+    """Say that a machine's `handle` gave back something other than `(machine, effects)`."""
+
+    def __init__(self, culprit: object, event: object) -> None:
+        super().__init__(
+            f"handle({type(event).__name__}) gave {culprit!r}; expected (machine, effects), effects being a sequence"
+        )
+        self.culprit, self.event = culprit, event
+
+
+class AsksFailed(ActorsError, ExceptionGroup[Exception]):
+    """Hold what `ask_all` got when some questions failed: the errors, and every answer that came."""
+
+    outcomes: tuple[object, ...]
+    """One a question, in order: its answer, or its exception."""
+
+    def __new__(cls, outcomes: Sequence[object], errors: Sequence[Exception]) -> Self:
+        """Make the group from the errors among the outcomes."""
+        group = super().__new__(cls, f"{len(errors)} of {len(outcomes)} questions failed", errors)
+        group.outcomes = tuple(outcomes)
+        return group
+
+    def __init__(self, outcomes: Sequence[object], errors: Sequence[Exception]) -> None:
+        """Hold the outcomes beside the errors."""
+
+    def derive(self, excs: Sequence[Exception], /) -> "AsksFailed":  # type: ignore[override]
+        """Split into a part that holds some of the errors and still all outcomes."""
+        return AsksFailed(self.outcomes, excs)

@@ -1,0 +1,123 @@
+"""The task of an actor: one generation on its seat, from start to end.
+
+A message is handled in the same breath as the one before it, until a batch is full or a slice of time is used up;
+then others get a turn. Without that, an actor that feeds itself would starve the whole run (`benchmarks/fairness.py`).
+"""
+
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any, Final
+
+from outcome import Value
+from trio.lowlevel import checkpoint, current_task, reschedule, wait_task_rescheduled
+
+from actors._actor import Actor
+from actors._ask import Ask, Part
+from actors._errors import Refusal
+from actors._generation import begin, crash, finish
+from actors._messages import Down, Terminal
+from actors._seat import Seat
+from supervision import ChildStatus
+
+__all__ = ["BATCH", "SLICE_S", "run_actor"]
+
+# A batch is a square: the time is looked at after each row.
+PARTS: Final = range(8)
+BATCH: Final = len(PARTS) ** 2
+SLICE_S: Final = 0.000_5
+
+
+async def run_actor(  # noqa: C901, PLR0915 - a message costs less than a call, and a coroutine 300 bytes an actor
+    seat: Seat, make: Callable[..., Actor[Any]], args: tuple[object, ...], *, task_status: ChildStatus[None]
+) -> None:
+    """Run one generation of an actor: start it, and let it handle its mail until it ends; control before user mail."""
+    actor = await begin(seat, make, args, task_status)
+    del task_status
+    task = current_task()
+    error: BaseException | None = None
+    item: Any
+    try:
+        while True:
+            handle: Any = actor.handle
+            inbox, peak = seat.inbox, seat.peak
+            ends = perf_counter() + SLICE_S
+            for _ in PARTS:
+                for _ in PARTS:
+                    if seat.alert:
+                        if seat.control:
+                            await attend(seat, actor)
+                            inbox = seat.inbox
+                            continue
+                        if seat.stop_now:
+                            await finish(seat, actor)
+                            return
+                        seat.admit_senders()
+                    depth = len(inbox)
+                    if depth > peak:
+                        seat.note_depth()
+                        peak = seat.peak
+                    elif not depth:
+                        break
+                    item = inbox.popleft()
+                    kind = type(item)  # pyright: ignore[reportUnknownVariableType]  # Anything may be told.
+                    if kind is Ask or kind is Part:
+                        if item.task is None:
+                            seat.withdrawn += 1
+                            continue
+                        item.taken = True
+                        try:
+                            value = await handle(item.message)
+                        except BaseException as failure:
+                            seat.answer_error(item, failure)
+                            if not isinstance(failure, Refusal):
+                                raise
+                        else:
+                            asker = item.task
+                            if asker is None:
+                                seat.late += 1
+                            elif kind is Ask:
+                                item.task = None
+                                reschedule(asker, Value(value))
+                            else:
+                                item.answer(value)
+                    else:
+                        try:
+                            await handle(item)
+                        except Refusal:
+                            seat.unheard += 1
+                    seat.handled += 1
+                else:
+                    if perf_counter() < ends:
+                        continue
+                break
+            # An idle actor keeps neither its last message nor its last answer, and is lean.
+            item = value = handle = None
+            if seat.inbox or seat.alert:
+                await checkpoint()
+            else:
+                seat.waiter = task
+                await wait_task_rescheduled(seat.abort_park)
+    except BaseException as failure:
+        error = await crash(seat, actor, failure)
+        if error is not failure:
+            raise error from failure
+        raise
+    finally:
+        # The frames of a traceback outlive the task; they must not keep the actor.
+        del actor
+        item = handle = None
+        seat.leave(error)
+        error = None
+
+
+async def attend(seat: Seat, actor: Actor[Any]) -> None:
+    """Handle the oldest control entry."""
+    entry = seat.take_control()
+    if isinstance(entry, Down):
+        await actor.down(entry)
+    elif isinstance(entry, Terminal):
+        try:
+            await actor.handle(entry.message)
+        except Refusal:
+            seat.unheard += 1
+        seat.handled += 1

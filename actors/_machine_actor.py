@@ -1,0 +1,156 @@
+"""Actors around a pure state machine: delivery steps the machine at once, the actor's task carries out the effects."""
+
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any, Generic, TypeVar
+
+from trio.lowlevel import checkpoint, current_task, wait_task_rescheduled
+
+from actors._actor import Performer, seat_of
+from actors._errors import InvalidEffect
+from actors._generation import begin, crash, finish
+from actors._loop import BATCH, SLICE_S
+from actors._machine import StopActor
+from actors._machine_seat import Crash, MachineSeat
+from actors._messages import Down
+from actors._reference import Address
+from supervision import ChildStatus
+
+__all__ = ["MachineReference", "StateMachineActor", "run_machine_actor"]
+
+E = TypeVar("E")
+F = TypeVar("F")
+E_contra = TypeVar("E_contra", contravariant=True)
+S = TypeVar("S")
+
+
+class MachineReference(Address, Generic[E_contra, S]):
+    """Deliver events `E` to a machine `S`, and look at it."""
+
+    __slots__ = ("_stage",)
+
+    def __init__(self, seat: MachineSeat) -> None:
+        super().__init__(seat)
+        # The same seat, by its own type: looked up on every delivery.
+        self._stage = seat
+
+    @property
+    def machine(self) -> S:
+        """The machine's present value; after the end, its last one."""
+        machine: S = self._stage.machine
+        return machine
+
+    def deliver(self, event: E_contra) -> None:
+        """Step the machine at once; its effects are carried out later, in order, by the actor's own task.
+
+        May be called as soon as the reference is there, from any task of the run.
+
+        Raises:
+            LeftBehind: The actor is gone or stopping (an `ActorGone`).
+            MailboxFull: So many effects wait that those of one more event have no room.
+            Exception: What `handle` raised. Then nothing has changed.
+        """
+        # The quick path in line: no order, nothing postponed, no timer. `MachineSeat.deliver` is the whole truth.
+        seat = self._stage
+        if seat.special or seat.closed:
+            seat.deliver(event)
+            return
+        given = seat.machine.handle(event)
+        if type(given) is tuple and len(given) == 2 and given[1] == () and hasattr(given[0], "handle"):  # pyright: ignore[reportUnknownArgumentType]
+            seat.machine = given[0]
+        else:
+            seat.take(event, given)
+
+    def replace_machine(self, change: Callable[[S], S]) -> None:
+        """Put another value in the machine's place, between two events; if `change` raises, nothing has changed."""
+        seat = self._stage
+        seat.check_open(change)
+        machine = change(seat.machine)
+        if not hasattr(machine, "handle"):
+            raise InvalidEffect(machine, change)
+        seat.machine = machine
+
+
+class StateMachineActor(Performer, Generic[E, F]):
+    """Carry out the effects of a pure machine, one at a time, in order. Write `carry_out`.
+
+    The machine lives on the seat, so it outlives this actor: an error out of `carry_out` ends the generation, the
+    effect it came from is not tried again, and those behind it wait for the next generation (`OnRestart.KEEP`) or
+    are dropped and counted (`OnRestart.FAIL`).
+    """
+
+    @property
+    def reference(self) -> MachineReference[E, Any]:
+        """The reference to this actor: deliver to it what an effect led to."""
+        seat = seat_of(self)
+        assert isinstance(seat, MachineSeat), "a state-machine actor sits on a machine's seat"
+        return MachineReference(seat)
+
+    async def carry_out(self, effect: F) -> None:
+        """Do what the machine wants done.
+
+        Cancelled:
+            The actor is being killed; this effect is not tried again.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not say how to carry out {effect!r}")
+
+
+async def run_machine_actor(  # noqa: C901, PLR0915 - kept like the loop of other actors
+    seat: MachineSeat,
+    make: Callable[..., StateMachineActor[Any, Any]],
+    args: tuple[object, ...],
+    *,
+    task_status: ChildStatus[None],
+) -> None:
+    """Run one generation of a state-machine actor: carry out effects until it ends; control entries before effects."""
+    actor = await begin(seat, make, args, task_status)
+    del task_status
+    task = current_task()
+    error: BaseException | None = None
+    try:
+        while True:
+            left = BATCH
+            ends = perf_counter() + SLICE_S
+            while left and perf_counter() < ends:
+                left -= 1
+                if seat.alert:
+                    if seat.control:
+                        await attend(seat, actor)
+                        continue
+                    if seat.stop_now:
+                        await finish(seat, actor)
+                        return
+                if not seat.note_depth():
+                    break
+                effect = seat.inbox.popleft()
+                if isinstance(effect, StopActor):
+                    seat.ask_to_stop()
+                else:
+                    await actor.carry_out(effect)
+                    seat.handled += 1
+            effect = None  # An idle actor does not keep its last effect.
+            if seat.inbox or seat.alert:
+                await checkpoint()
+            else:
+                seat.waiter = task
+                await wait_task_rescheduled(seat.abort_park)
+    except BaseException as failure:
+        error = await crash(seat, actor, failure)
+        if error is not failure:
+            raise error from failure
+        raise
+    finally:
+        # The frames of a traceback outlive the task; they must not keep the actor.
+        del actor
+        effect = None
+        seat.leave(error)
+        error = None
+
+
+async def attend(seat: MachineSeat, actor: Performer) -> None:
+    """Handle the oldest control entry."""
+    entry = seat.take_control()
+    if isinstance(entry, Crash):
+        raise entry.error
+    if isinstance(entry, Down):
+        await actor.down(entry)

@@ -1,0 +1,52 @@
+"""What travels besides the user's own messages: questions that know their answer's type, and notices of an end."""
+
+import enum
+from typing import Generic, TypeVar
+
+import attrs
+
+__all__ = ["Down", "Ending", "Question", "Terminal"]
+
+R_co = TypeVar("R_co", covariant=True)
+
+
+class Question(Generic[R_co]):
+    """Be a message that is answered with an `R`: `class Total(Question[int])`, made with `@attrs.frozen`."""
+
+    __slots__ = ()
+
+
+class Ending(enum.Enum):
+    """Say how an actor came to its end."""
+
+    STOPPED = "stopped"
+    """It was asked to stop, or returned by itself."""
+    CRASHED = "crashed"
+    """An exception ended it, and no further generation follows."""
+    KILLED = "killed"
+    """It was cancelled: it did not stop in time, or everything around it was cancelled."""
+
+
+@attrs.frozen(kw_only=True)
+class Down:
+    """Tell that an actor is gone for good. Each watcher gets exactly one."""
+
+    name: str
+    """The actor's name."""
+    generation: int
+    """Its last generation; 0 if none was ever up."""
+    ending: Ending
+    """How it ended."""
+    cause: BaseException | None
+    """The exception that ended it."""
+    undelivered: int
+    """How many waiting user messages no handler ever saw."""
+
+
+class Terminal:
+    """A user message on its way through the control lane."""
+
+    __slots__ = ("message",)
+
+    def __init__(self, message: object) -> None:
+        self.message = message

@@ -1,0 +1,77 @@
+"""Be told once that an actor is gone for good."""
+
+from typing import Self
+
+import trio
+from outcome import Value
+from trio.lowlevel import Abort, RaiseCancelT, Task, checkpoint, current_task, enable_ki_protection, reschedule
+
+from actors._errors import WaitsForItself
+from actors._messages import Down
+from actors._reference import Address, seat_behind
+
+__all__ = ["Monitor", "monitor"]
+
+
+def monitor(address: Address) -> "Monitor":
+    """Watch an actor from `async with` on; its down notice comes exactly once, also if it is gone already.
+
+    A restart is no end: the reference stays valid. Ask `supervision` for events to see restarts.
+    """
+    return Monitor(address)
+
+
+class Monitor:
+    """Wait for the down notice of one actor. Made by `monitor`."""
+
+    __slots__ = ("_address", "_notice", "_waiters")
+
+    def __init__(self, address: Address) -> None:
+        self._address = address
+        self._notice: Down | None = None
+        self._waiters: dict[Task, None] = {}
+
+    @property
+    def notice(self) -> Down | None:
+        """The notice, once it has come."""
+        return self._notice
+
+    @enable_ki_protection
+    async def wait(self) -> Down:
+        """Wait for the notice. Any number of tasks may wait, and waiting again gives the same one.
+
+        Raises:
+            WaitsForItself: The watched actor itself waits here.
+
+        Cancelled:
+            Only the wait ends.
+        """
+        seat, task = seat_behind(self._address), current_task()
+        if seat.task is task:
+            raise WaitsForItself(seat.label, "waits for its own end", "call stop() and return")
+        if self._notice is not None:
+            await checkpoint()
+            return self._notice
+        self._waiters[task] = None
+
+        def abort(_raise_cancel: RaiseCancelT) -> Abort:
+            del self._waiters[task]
+            return Abort.SUCCEEDED
+
+        notice: Down = await trio.lowlevel.wait_task_rescheduled(abort)
+        return notice
+
+    def _notify(self, notice: Down) -> None:
+        assert self._notice is None, "an actor ended twice"
+        self._notice = notice
+        waiters, self._waiters = self._waiters, {}
+        for task in waiters:
+            reschedule(task, Value(notice))
+
+    async def __aenter__(self) -> Self:
+        await checkpoint()
+        seat_behind(self._address).watch(self._notify)
+        return self
+
+    async def __aexit__(self, *_error: object) -> None:
+        seat_behind(self._address).unwatch(self._notify)

@@ -1,0 +1,198 @@
+"""Put actors under a supervisor or into a pool."""
+
+from collections.abc import Callable
+from typing import Any, Final, TypeVar, TypeVarTuple
+
+from actors._actor import Actor
+from actors._loop import run_actor
+from actors._machine import Machine
+from actors._machine_actor import MachineReference, StateMachineActor, run_machine_actor
+from actors._machine_seat import MachineSeat
+from actors._mailbox import Mailbox
+from actors._reference import Reference
+from actors._seat import Seat
+from supervision import Backoff, ChildSpec, Pool, Restart, Supervisor
+
+__all__ = [
+    "DEFAULT_MAILBOX",
+    "name_of",
+    "place",
+    "place_nowait",
+    "spawn",
+    "spawn_machine",
+    "spawn_machine_nowait",
+    "spawn_nowait",
+]
+
+M = TypeVar("M")
+E = TypeVar("E")
+F = TypeVar("F")
+S = TypeVar("S")
+Args = TypeVarTuple("Args")
+
+DEFAULT_MAILBOX: Final = Mailbox()
+
+
+async def spawn(
+    supervisor: Supervisor | Pool,
+    make: Callable[[*Args], Actor[M]],
+    *args: *Args,
+    name: str | None = None,
+    mailbox: Mailbox = DEFAULT_MAILBOX,
+    restart: Restart = Restart.PERMANENT,
+    shutdown_s: float = 5.0,
+    start_timeout_s: float = 30.0,
+    backoff: Backoff | None = None,
+    significant: bool = False,
+) -> Reference[M]:
+    """Start an actor as a supervised child, and wait until it is up.
+
+    Args:
+        supervisor: Who keeps it alive.
+        make: The actor's class, or any function that makes one; called with `args` for each generation.
+        args: What every generation is made of.
+        name: Unique under a supervisor; by default the class's name.
+        mailbox: How much mail may wait, and what happens then.
+        restart: When it comes back by itself.
+        shutdown_s: How long it may take to stop before it is killed.
+        start_timeout_s: How long `__init__` and `started` may take.
+        backoff: Delays between restarts.
+        significant: Whether its own end can end the supervisor.
+
+    Raises:
+        supervision.StartFailed: Its start raised (that error is the cause) or took too long. Nothing is left.
+
+    Cancelled:
+        The half-started actor is stopped and nothing is left.
+    """
+    name = name or name_of(make)
+    seat = Seat(name, mailbox, restart)
+    spec = ChildSpec(
+        name, run_actor, seat, make, args,
+        restart=restart, shutdown_s=shutdown_s, start_timeout_s=start_timeout_s, backoff=backoff,
+        significant=significant, on_gone=seat.end,
+    )  # fmt: skip
+    await place(supervisor, spec, seat)
+    return Reference(seat)
+
+
+def spawn_nowait(
+    supervisor: Supervisor | Pool,
+    make: Callable[[*Args], Actor[M]],
+    *args: *Args,
+    name: str | None = None,
+    mailbox: Mailbox = DEFAULT_MAILBOX,
+    restart: Restart = Restart.PERMANENT,
+    shutdown_s: float = 5.0,
+    start_timeout_s: float = 30.0,
+    backoff: Backoff | None = None,
+    significant: bool = False,
+) -> Reference[M]:
+    """Start an actor as a supervised child without waiting: it is registered on return, and may be written to.
+
+    Mail sent before it is up is handled after its start, in order; if the start fails, askers get `LeftBehind` and
+    told messages are dropped and counted. The options are those of `spawn`.
+    """
+    name = name or name_of(make)
+    seat = Seat(name, mailbox, restart)
+    spec = ChildSpec(
+        name, run_actor, seat, make, args,
+        restart=restart, shutdown_s=shutdown_s, start_timeout_s=start_timeout_s, backoff=backoff,
+        significant=significant, on_gone=seat.end,
+    )  # fmt: skip
+    place_nowait(supervisor, spec, seat)
+    return Reference(seat)
+
+
+async def spawn_machine(
+    supervisor: Supervisor | Pool,
+    make: Callable[[*Args], StateMachineActor[E, F]],
+    machine: Machine[E, F, S],
+    *args: *Args,
+    name: str | None = None,
+    mailbox: Mailbox = DEFAULT_MAILBOX,
+    restart: Restart = Restart.PERMANENT,
+    shutdown_s: float = 5.0,
+    start_timeout_s: float = 30.0,
+    backoff: Backoff | None = None,
+    significant: bool = False,
+) -> MachineReference[E, S]:
+    """Start an actor around a pure machine as a supervised child, and wait until it is up.
+
+    Args:
+        supervisor: Who keeps it alive.
+        make: The actor's class, or any function that makes one; called with `args` for each generation.
+        machine: The first value of the machine; it outlives every generation.
+        args: What every generation is made of.
+        name: Unique under a supervisor; by default the class's name.
+        mailbox: How many effects may wait (`capacity`), and whether they outlive a crash (`on_restart`).
+        restart: When it comes back by itself.
+        shutdown_s: How long it may take to stop before it is killed.
+        start_timeout_s: How long `__init__` and `started` may take.
+        backoff: Delays between restarts.
+        significant: Whether its own end can end the supervisor.
+
+    Raises:
+        supervision.StartFailed: Its start raised (that error is the cause) or took too long. Nothing is left.
+
+    Cancelled:
+        The half-started actor is stopped and nothing is left.
+    """
+    name = name or name_of(make)
+    seat = MachineSeat(name, mailbox, restart, machine)
+    spec = ChildSpec(
+        name, run_machine_actor, seat, make, args,
+        restart=restart, shutdown_s=shutdown_s, start_timeout_s=start_timeout_s, backoff=backoff,
+        significant=significant, on_gone=seat.end,
+    )  # fmt: skip
+    await place(supervisor, spec, seat)
+    return MachineReference(seat)
+
+
+def spawn_machine_nowait(
+    supervisor: Supervisor | Pool,
+    make: Callable[[*Args], StateMachineActor[E, F]],
+    machine: Machine[E, F, S],
+    *args: *Args,
+    name: str | None = None,
+    mailbox: Mailbox = DEFAULT_MAILBOX,
+    restart: Restart = Restart.PERMANENT,
+    shutdown_s: float = 5.0,
+    start_timeout_s: float = 30.0,
+    backoff: Backoff | None = None,
+    significant: bool = False,
+) -> MachineReference[E, S]:
+    """Start an actor around a pure machine without waiting: events may be delivered on return.
+
+    Effects of events delivered before it is up are carried out after its start, in order; if the start fails they
+    are dropped and counted, and the machine keeps its value. The options are those of `spawn_machine`.
+    """
+    name = name or name_of(make)
+    seat = MachineSeat(name, mailbox, restart, machine)
+    spec = ChildSpec(
+        name, run_machine_actor, seat, make, args,
+        restart=restart, shutdown_s=shutdown_s, start_timeout_s=start_timeout_s, backoff=backoff,
+        significant=significant, on_gone=seat.end,
+    )  # fmt: skip
+    place_nowait(supervisor, spec, seat)
+    return MachineReference(seat)
+
+
+async def place(supervisor: Supervisor | Pool, spec: ChildSpec, seat: Seat) -> None:
+    """Start the child behind a seat and wait until it is up; whatever fails, the seat ends."""
+    try:
+        child = await supervisor.start_child(spec)
+    except BaseException as error:
+        seat.end(error.__cause__ or error)
+        raise
+    seat.has_child(child)
+
+
+def place_nowait(supervisor: Supervisor | Pool, spec: ChildSpec, seat: Seat) -> None:
+    """Register the child behind a seat."""
+    seat.has_child(supervisor.start_child_nowait(spec))
+
+
+def name_of(make: Callable[..., Any]) -> str:
+    """Name an actor by its class."""
+    return getattr(make, "__name__", type(make).__name__)

@@ -1,0 +1,58 @@
+"""The one task of a run that ends asks whose time has come.
+
+It is a system task: it belongs to the run, is started by the first ask and ends with the run. Between deadlines it
+sleeps; an ask touches it only when it must wake earlier than planned.
+"""
+
+import math
+
+import trio
+from trio.lowlevel import RunVar
+
+from actors._deadlines import Deadlines, Wait
+
+__all__ = ["Sweeper", "sweeper_of_this_run"]
+
+_sweepers: RunVar["Sweeper"] = RunVar("actors deadline sweeper")
+
+
+def sweeper_of_this_run() -> "Sweeper":
+    """Give the sweeper of the current run."""
+    try:
+        return _sweepers.get()
+    except LookupError:
+        sweeper = Sweeper()
+        _sweepers.set(sweeper)
+        return sweeper
+
+
+class Sweeper(Deadlines):
+    """End waits in time."""
+
+    __slots__ = ("_scope", "_wakes_s")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._scope: trio.CancelScope | None = None
+        self._wakes_s = math.inf
+
+    def watch(self, wait: Wait, timeout_s: float) -> None:
+        """End `wait` after `timeout_s`, unless it has ended before."""
+        deadline_s = self.add(wait, trio.current_time(), timeout_s)
+        if deadline_s < self._wakes_s:
+            self._wakes_s = deadline_s
+            if self._scope is None:
+                self._scope = trio.CancelScope(deadline=deadline_s)
+                trio.lowlevel.spawn_system_task(self._sweep_for_ever, name="actors deadline sweeper")
+            else:
+                self._scope.deadline = deadline_s
+
+    async def _sweep_for_ever(self) -> None:
+        while True:
+            assert self._scope is not None, "the sweeper sleeps in a scope of its own"
+            with self._scope:
+                await trio.sleep_forever()
+            for wait in self.take_due(trio.current_time()):
+                wait.expire()
+            self._wakes_s = self.next_s()
+            self._scope = trio.CancelScope(deadline=self._wakes_s)

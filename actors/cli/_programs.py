@@ -1,0 +1,56 @@
+"""Run one async program to its exit code, and end it in order when a signal asks for that."""
+
+import signal
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Final
+
+import trio
+
+__all__ = ["INTERRUPTED", "run_program"]
+
+INTERRUPTED: Final = 128 + signal.SIGINT
+_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+
+
+def run_program(program: Callable[[], Awaitable[int]]) -> int:
+    """Run a program; SIGINT and SIGTERM cancel it, so that everything it started is stopped and reaped.
+
+    Returns:
+        What the program returned, or 128 + n after signal n.
+    """
+
+    async def guarded() -> int:
+        caught: list[int] = []
+        with trio.open_signal_receiver(*_SIGNALS) as signals:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(_cancel_on_signal, signals, nursery.cancel_scope, caught)
+                code = await program()
+                nursery.cancel_scope.cancel()
+                return code
+        return 128 + caught[0]
+
+    return _plainly(guarded)
+
+
+def _plainly(guarded: Callable[[], Awaitable[int]]) -> int:
+    """Nurseries of the command line have one child that can fail: its error comes out as it is."""
+    try:
+        return trio.run(guarded)
+    except BaseExceptionGroup as group:
+        error = _only_leaf(group)
+        raise error from error.__cause__
+
+
+def _only_leaf(error: BaseException) -> BaseException:
+    match error:
+        case BaseExceptionGroup(exceptions=[only]):
+            return _only_leaf(only)
+        case _:
+            return error
+
+
+async def _cancel_on_signal(signals: AsyncIterator[int], scope: trio.CancelScope, caught: list[int]) -> None:
+    async for number in signals:
+        caught.append(number)
+        scope.cancel()
+        return

@@ -1,0 +1,38 @@
+"""Read a bearer token from a file that only its owner can read."""
+
+import os
+import stat
+
+__all__ = ["TokenFileRefused", "read_token"]
+
+_TOKEN_BYTES_MAX = 4096
+
+
+class TokenFileRefused(Exception):
+    """A token file cannot be used; says which and why, never what it holds."""
+
+    def __init__(self, path: str, rule: str, remedy: str) -> None:
+        super().__init__(f"token file {path!r} {rule}: {remedy}")
+        self.path, self.rule, self.remedy = path, rule, remedy
+
+
+def read_token(path: str | None) -> str | None:
+    """Read the token, without the line break at its end; ``None`` when there is no file to read.
+
+    Raises:
+        TokenFileRefused: It cannot be read, others can read it too, or it does not hold one line of ASCII.
+    """
+    if path is None:
+        return None
+    try:
+        with open(path, "rb") as file:
+            mode = os.fstat(file.fileno()).st_mode
+            data = file.read(_TOKEN_BYTES_MAX + 1)
+    except OSError as error:
+        raise TokenFileRefused(path, "cannot be read", error.strerror or "unknown reason") from None
+    if mode & (stat.S_IRWXG | stat.S_IRWXO):
+        raise TokenFileRefused(path, "can be read by others", f"chmod 600 {path!r}")
+    token = data.strip()
+    if not token or len(data) > _TOKEN_BYTES_MAX or not token.isascii() or len(token.split()) != 1:
+        raise TokenFileRefused(path, "does not hold a token", f"one word of ASCII, at most {_TOKEN_BYTES_MAX} bytes")
+    return token.decode("ascii")

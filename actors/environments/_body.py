@@ -1,0 +1,262 @@
+"""What stands behind one generation of an environment: its actor's reference, its provider, its client, its waiters.
+
+Handles hold a body; a body never holds a handle. So the last holder's end shows in the handle's own finaliser, and that
+is how an environment which nobody can reach any more comes to be closed.
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import trio
+
+from actors import ActorGone, MachineReference
+from actors.environments._connection import (
+    Closed,
+    ConnectionState,
+    News,
+    OperationAsked,
+)
+from actors.environments._errors import EnvironmentClosed
+from actors.environments._gate import DeadlinePassed, Gate
+from actors.environments._lifecycle import (
+    BeginAttempt,
+    Effect,
+    EndActor,
+    EndLink,
+    Event,
+    Lifecycle,
+)
+from actors.environments._outcomes import NotYet, joined_attempt, refusal, start_outcome, use_outcome
+from actors.environments._provider import ConnectProvider
+from actors.environments._seams import Client, HarnessIdentity
+from actors.environments._watch import Change, WatchSource
+from supervision import Child
+
+if TYPE_CHECKING:
+    from actors.environments._backstage import Backstage
+
+
+class Body:
+    """One generation of one environment, behind its handles."""
+
+    __slots__ = (
+        "backstage",
+        "bundle_environment_id",
+        "client",
+        "final",
+        "identity",
+        "link",
+        "lot",
+        "provider",
+        "reference",
+        "released",
+        "tries",
+        "watch_source",
+    )
+
+    reference: MachineReference[Event, Lifecycle]
+
+    def __init__(self, backstage: "Backstage", provider: ConnectProvider | None, bundle_environment_id: str) -> None:
+        self.backstage = backstage
+        self.provider = provider
+        self.bundle_environment_id = bundle_environment_id
+        # Whether the last handle is gone. Set by a finaliser on any thread, read in the run.
+        self.released = False
+        self.final: Lifecycle | None = None
+        self.client: Client | None = None
+        self.link: Child | None = None
+        self.tries = 0
+        # Made at first use: most environments of a large fleet are never waited for at once.
+        self.identity: HarnessIdentity | None = None
+        self.lot: trio.lowlevel.ParkingLot | None = None
+        self.watch_source: WatchSource[ConnectionState] | None = None
+
+    @property
+    def life(self) -> Lifecycle:
+        """The present value of this life; it stays after the end."""
+        return self.final or self.reference.machine
+
+    def now_s(self, operation: str) -> float:
+        """What the run's clock says, if this is the run that owns the environment."""
+        return self.backstage.now_s(operation)
+
+    def step(self, event: Event, now_s: float) -> Lifecycle:
+        """Let the life take an event at once; what is to be done follows in the actor's own task.
+
+        Raises:
+            EnvironmentClosed: The environment has ended.
+            OutOfPlace: The event has no place now; nothing was changed.
+        """
+        if self.final is not None:
+            self.final, _ = self.final.handle(event)
+            return self.final
+        before = self.life
+        try:
+            self.reference.deliver(event)
+        except ActorGone as gone:
+            self.close("its actor has ended", now_s)
+            raise EnvironmentClosed(before.environment_id, before.generation, "its actor has ended") from gone
+        after = self.life
+        if after is not before:
+            if before.gate is Gate.PENDING and after.gate is not Gate.PENDING and after.deadline_s is not None:
+                self.backstage.deadlines.call_off(self)
+            self._tell(before, after, now_s)
+        return after
+
+    def close(self, reason: str, now_s: float) -> None:
+        """End this life; to end it twice is quiet.
+
+        What is to be done about an end is done in this same breath and not by the actor, which may be gone already.
+        """
+        if self.final is not None:
+            return
+        before = self.life
+        self.final, effects = before.handle(Closed(reason, now_s))
+        self.backstage.forget(self)
+        for effect in effects:
+            self.carry_out(effect)
+        self.client = self.provider = self.identity = None
+        self._tell(before, self.final, now_s)
+
+    def carry_out(self, effect: Effect) -> None:
+        """Do what the life decided."""
+        match effect:
+            case BeginAttempt(attempt):
+                self.backstage.begin_attempt(self, attempt)
+            case EndLink():
+                if self.link is not None:
+                    self.link.request_stop()
+            case EndActor():
+                self.reference.stop()
+
+    def hear(self, make: Callable[[float], News], client: Client | None = None) -> bool:
+        """Take news of the link.
+
+        Returns:
+            Whether it concerned the attempt that counts.
+        """
+        now_s = trio.current_time()
+        news = make(now_s)
+        if self.life.connection.is_stale(news):
+            return False
+        self.step(news, now_s)
+        self.client = client or self.client
+        return True
+
+    def expire(self, now_s: float) -> None:
+        """Fail the gate if it is still pending at its deadline."""
+        life = self.life
+        if life.gate is Gate.PENDING and not life.is_closed:
+            given_s = (life.deadline_s or now_s) - life.born_s
+            self.step(DeadlinePassed(f"provisioning did not finish within {given_s:.6g} s", now_s), now_s)
+
+    def release(self) -> None:
+        """Close an environment whose last holder is gone."""
+        self.close("nobody holds it any more", trio.current_time())
+
+    def _tell(self, before: Lifecycle, after: Lifecycle, now_s: float) -> None:
+        """Tell those who wait, those who watch and those who listen, in the same breath."""
+        if self.watch_source is not None and after.connection.position != before.connection.position:
+            self.watch_source.show(shown(after))
+        if self.watch_source is not None and after.is_closed:
+            self._end_watches()
+        # Nobody waits for less than another phase: an attempt that begins, or information, wakes nobody in vain.
+        if self.lot is not None and after.connection.phase is not before.connection.phase:
+            self.lot.unpark_all()
+        self.backstage.note_step(before, after, now_s)
+
+    def _end_watches(self) -> None:
+        if self.watch_source is not None and (why := refusal(self.life)) is not None:
+            self.watch_source.end(why)
+
+    def source_of_watches(self) -> WatchSource[ConnectionState]:
+        """The one source for all who watch the connection."""
+        if self.watch_source is None:
+            life = self.life
+            self.watch_source = WatchSource(shown(life))
+            if life.is_closed:
+                self._end_watches()
+        return self.watch_source
+
+    # What callers wait for.
+
+    async def park(self) -> None:
+        """Wait until something has changed.
+
+        Cancelled:
+            Only this wait ends.
+        """
+        if self.lot is None:
+            self.lot = trio.lowlevel.ParkingLot()
+        await self.lot.park()
+
+    def ask(self, operation: str) -> int:
+        """Have the link opened if that can be done; nobody is waited for.
+
+        Returns:
+            The number of the attempt that counts for the caller.
+        """
+        now_s = self.now_s(operation)
+        if self.final is None:
+            self.step(OperationAsked(now_s), now_s)
+        return joined_attempt(self.life)
+
+    async def wait_stopped(self) -> None:
+        """Wait until its tasks have ended; each is killed when it does not stop in time.
+
+        Cancelled:
+            They go on ending.
+        """
+        await self.reference.wait_stopped()
+        if self.link is not None:
+            await self.link.wait_stopped()
+
+    async def wait_started(self) -> None:
+        """Wait until the start is over, well or badly."""
+        joined = 1
+        if not self.life.connection.was_connected:
+            joined = self.ask("wait_until_ready")
+        await trio.lowlevel.checkpoint()
+        while (outcome := start_outcome(self.life, joined)) is not None:
+            try:
+                await self._act_on(outcome, "wait_until_ready")
+            finally:
+                del outcome
+
+    async def use(self, operation: str) -> Client:
+        """Wait until there is a link, opening one if need be, and give its client."""
+        joined = self.ask(operation)
+        await trio.lowlevel.checkpoint()
+        while (outcome := use_outcome(self.life, joined)) is not None:
+            try:
+                joined = await self._act_on(outcome, operation) or joined
+            finally:
+                del outcome
+        assert self.client is not None, "a connected environment has a client"
+        return self.client
+
+    async def _act_on(self, outcome: Exception | NotYet, operation: str) -> int | None:
+        try:
+            match outcome:
+                case NotYet.WAIT:
+                    await self.park()
+                    return None
+                case NotYet.ASK_AGAIN:
+                    return self.ask(operation)
+                case Exception():
+                    raise outcome
+        finally:
+            # An error that a frame of its own traceback holds would keep the environment until the next collection.
+            del outcome
+
+
+def shown(life: Lifecycle) -> Change[ConnectionState]:
+    """What those who watch the connection see of a life."""
+    connection = life.connection
+    unspoken = "the executor answers" if connection.state is ConnectionState.CONNECTED else "not connected yet"
+    return Change(
+        value=connection.state,
+        reason=connection.reason or unspoken,
+        generation=life.generation,
+        position=connection.position,
+    )

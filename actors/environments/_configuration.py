@@ -1,0 +1,132 @@
+"""From settings to a first set of environments: a snapshot, a URL value, or the Noise variables."""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+import attrs
+
+from actors.environments._errors import ProtocolError, RegistryConfigurationError
+from actors.environments._ids import LOCAL_ENVIRONMENT_ID, REMOTE_ENVIRONMENT_ID, check_environment_id
+from actors.environments._provider import ConnectProvider
+
+REGISTRY_URL_VARIABLE: Final = "CODEX_EXEC_SERVER_NOISE_REGISTRY_URL"
+ENVIRONMENT_ID_VARIABLE: Final = "CODEX_EXEC_SERVER_NOISE_ENVIRONMENT_ID"
+AUTH_TOKEN_VARIABLE: Final = "CODEX_EXEC_SERVER_NOISE_AUTH_TOKEN"  # noqa: S105  # The name of a variable.
+ACCOUNT_ID_VARIABLE: Final = "CODEX_EXEC_SERVER_NOISE_CHATGPT_ACCOUNT_ID"
+
+
+def _as_pairs(pairs: Iterable[tuple[str, ConnectProvider | str]]) -> tuple[tuple[str, ConnectProvider | str], ...]:
+    return tuple(pairs)
+
+
+@attrs.frozen(kw_only=True)
+class Snapshot:
+    """The environments with which a manager is opened. Nothing begins connecting before all of it was checked."""
+
+    environments: tuple[tuple[str, ConnectProvider | str], ...] = attrs.field(default=(), converter=_as_pairs)
+    """Each id with its provider, or with the URL of a plain executor."""
+    default: str | None = None
+    """The id of the default environment; none means that there is no default."""
+    include_local: bool = False
+    """Whether this machine is one of them."""
+
+    @classmethod
+    def from_url(cls, value: str | None) -> "Snapshot":
+        """Read a URL value: empty means this machine, ``none`` no environment, anything else the one at this URL."""
+        url = normal_url(value)
+        if url is None:
+            return cls(default=LOCAL_ENVIRONMENT_ID, include_local=True)
+        if url is DISABLED:
+            return cls()
+        return cls(environments=((REMOTE_ENVIRONMENT_ID, url),), default=REMOTE_ENVIRONMENT_ID)
+
+    @classmethod
+    def of_noise(cls, provider: ConnectProvider) -> "Snapshot":
+        """One environment that is reached through this provider, as the default; not this machine."""
+        return cls(environments=((REMOTE_ENVIRONMENT_ID, provider),), default=REMOTE_ENVIRONMENT_ID)
+
+
+DISABLED: Final = "none"
+
+
+def normal_url(value: str | None) -> str | None:
+    """Trim a URL value; blank counts as absent, and ``none`` in any letters is `DISABLED`."""
+    url = (value or "").strip()
+    if not url:
+        return None
+    return DISABLED if url.lower() == DISABLED else url
+
+
+def required_url(value: str) -> str:
+    """The URL of a remote environment.
+
+    Raises:
+        ProtocolError: It is blank or disabled.
+    """
+    url = normal_url(value)
+    if url is None:
+        raise ProtocolError("remote environment requires an exec-server url")
+    if url is DISABLED:
+        raise ProtocolError("remote environment cannot use disabled exec-server url")
+    return url
+
+
+def check_snapshot(snapshot: Snapshot, *, can_be_local: bool) -> None:
+    """Refuse a snapshot that does not hold together, before anything of it is used.
+
+    Raises:
+        ProtocolError: The rule that it breaks.
+    """
+    if snapshot.include_local and not can_be_local:
+        raise ProtocolError("local environment requires configured runtime paths")
+    _check_ids(environment_id for environment_id, _ in snapshot.environments)
+    known = {environment_id for environment_id, _ in snapshot.environments}
+    if snapshot.include_local:
+        known.add(LOCAL_ENVIRONMENT_ID)
+    if snapshot.default is not None and snapshot.default not in known:
+        raise ProtocolError(f"default environment `{snapshot.default}` is not configured")
+    for _, transport in snapshot.environments:
+        if isinstance(transport, str):
+            required_url(transport)
+
+
+def _check_ids(ids: Iterable[str]) -> None:
+    seen: set[str] = set()
+    for environment_id in ids:
+        check_environment_id(environment_id)
+        if environment_id in seen:
+            raise ProtocolError(f"environment id `{environment_id}` is duplicated")
+        seen.add(environment_id)
+
+
+@attrs.frozen(kw_only=True)
+class NoiseSettings:
+    """What is needed to ask a registry for the bundle of one environment."""
+
+    registry_url: str
+    """Where the registry is."""
+    environment_id: str
+    """How the registry calls the environment."""
+    auth_token: str = attrs.field(repr=False)
+    """The right to ask."""
+    account_id: str | None = None
+    """On whose account."""
+
+    @classmethod
+    def from_variables(cls, variables: Mapping[str, str]) -> "NoiseSettings | None":
+        """Read the four variables; values are trimmed, and a blank one counts as absent.
+
+        Returns:
+            None when none of the first three is set.
+
+        Raises:
+            RegistryConfigurationError: Some of the first three are set and some are not.
+        """
+        names = (REGISTRY_URL_VARIABLE, ENVIRONMENT_ID_VARIABLE, AUTH_TOKEN_VARIABLE)
+        url, environment_id, token = (variables.get(name, "").strip() for name in names)
+        if not (url or environment_id or token):
+            return None
+        if not (url and environment_id and token):
+            raise RegistryConfigurationError(f"Noise environment requires {names[0]}, {names[1]}, and {names[2]}")
+        account_id = variables.get(ACCOUNT_ID_VARIABLE, "").strip() or None
+        return cls(registry_url=url, environment_id=environment_id, auth_token=token, account_id=account_id)

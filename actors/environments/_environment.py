@@ -1,0 +1,253 @@
+"""What users hold of an environment: wait for it, look at it, run things in it."""
+
+import contextlib
+from collections.abc import AsyncGenerator, Sequence
+from typing import NoReturn, Unpack, final
+
+import trio
+
+from actors import ActorsError
+from actors.environments._body import Body
+from actors.environments._connection import ConnectionState, Phase, StartAsked
+from actors.environments._errors import NotSupported
+from actors.environments._gate import Gate
+from actors.environments._given import Given
+from actors.environments._lifecycle import Kind
+from actors.environments._options import RunOptions, StartOptions
+from actors.environments._outcomes import known_status, said_by
+from actors.environments._ready_info import ReadyInfo, SelectedCapabilityRoot
+from actors.environments._seams import Client
+from actors.environments._status import EnvironmentStatus, StatusDisconnected, StatusReady
+from actors.environments._watch import Watch
+from actors.environments._why import Why, explain
+from actors.harness import CompletedCommand, Process
+from actors.protocol import EnvironmentInfo
+
+STATUS_TIMEOUT_S = 10.0
+
+
+@final
+class Environment(metaclass=Given):
+    """One generation of one environment. Whoever holds it keeps it alive, also after its id went to another one."""
+
+    __slots__ = ("__weakref__", "_body")
+
+    def __init__(self, body: Body) -> None:
+        self._body = body
+
+    def __repr__(self) -> str:
+        life = self._body.life
+        about = f"{life.environment_id!r} generation {life.generation}"
+        return f"<Environment {about}, gate {life.gate.value}, connection {life.connection.phase.value}>"
+
+    @property
+    def environment_id(self) -> str:
+        """The id it was registered under."""
+        return self._body.life.environment_id
+
+    @property
+    def generation(self) -> int:
+        """Which of those that bore the id; the first is 1."""
+        return self._body.life.generation
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether it is reached over a link; only the environment on this machine is not."""
+        return self._body.life.kind is not Kind.LOCAL
+
+    @property
+    def gate(self) -> Gate:
+        """Whether it has been provisioned; one that needs no provisioning is ready from the start."""
+        return self._body.life.gate
+
+    @property
+    def superseded(self) -> bool:
+        """Whether its id belongs to a newer generation by now."""
+        return self._body.life.superseded_by is not None
+
+    @property
+    def selected_capability_roots(self) -> tuple[SelectedCapabilityRoot, ...]:
+        """The roots that were told last; none before anybody told any."""
+        return self._body.life.provisioning.info.selected_capability_roots
+
+    @property
+    def last_ready_info(self) -> ReadyInfo | None:
+        """The last information that came with a report of readiness; absent differs from empty."""
+        return self._body.life.provisioning.accepted
+
+    @property
+    def startup_finished(self) -> bool:
+        """Whether its first connecting is over, well or badly."""
+        return not self.is_remote or self._body.life.connection.is_settled
+
+    def why(self) -> Why:
+        """Say why it is what it is: a chain of reasons that ends in a cause, and what to do."""
+        return explain(self._body.life, self._body.now_s("why"), self._body.tries)
+
+    def start_connecting(self) -> None:
+        """Begin connecting in the background, if that was never done; nobody is waited for."""
+        now_s = self._body.now_s("start_connecting")
+        if self.is_remote and self._body.final is None:
+            self._body.step(StartAsked(now_s), now_s)
+
+    def subscribe_connection_state(self) -> Watch[ConnectionState] | None:
+        """Watch whether it is connected; the environment on this machine has no connection to watch."""
+        return Watch(self._body.source_of_watches()) if self.is_remote else None
+
+    async def wait_until_ready(self) -> None:
+        """Join the one attempt to start it, and wait for how that ends.
+
+        After it has been ready once this returns at once, also while the link is lost: `status` tells the present.
+
+        Raises:
+            EnvironmentUnavailable: Its gate failed or was abandoned.
+            ConnectFailed: The attempt failed; what was raised is the cause.
+            EnvironmentClosed: It was closed.
+
+        Cancelled:
+            Only this wait ends; the attempt goes on for the others.
+        """
+        if not self.is_remote:
+            await self._wait_local()
+            return
+        await self._body.wait_started()
+
+    async def _wait_local(self) -> None:
+        await trio.lowlevel.checkpoint()
+        if self._body.final is not None:
+            await self._body.use("wait_until_ready")
+
+    async def status(self) -> EnvironmentStatus:
+        """Ask an open link whether it answers, within 10 s; without one, say what is known. Starts nothing.
+
+        Cancelled:
+            Nothing is left behind.
+        """
+        body, life = self._body, self._body.life
+        await trio.lowlevel.checkpoint()
+        if life.kind is Kind.LOCAL and not life.is_closed:
+            return StatusReady()
+        if life.connection.phase is Phase.CONNECTED and body.client is not None:
+            return await _ask_status(body.client)
+        return known_status(life)
+
+    async def info(self) -> EnvironmentInfo:
+        """Get what the executor says about itself, connecting if need be.
+
+        Raises:
+            ActorsError: As `wait_until_ready`, or what the link says.
+
+        Cancelled:
+            Only this wait ends.
+        """
+        async with self.operation("info") as client:
+            return await client.info()
+
+    async def run(self, argv: Sequence[str], **options: Unpack[RunOptions]) -> CompletedCommand:
+        """Run a command to its end, connecting if need be, and give its output and exit code.
+
+        Args:
+            argv: Program and arguments.
+            options: See `RunOptions`.
+
+        Raises:
+            ActorsError: As `wait_until_ready`, or what the harness says: that it did not run, may have run, or failed.
+
+        Cancelled:
+            The command's process group is killed.
+        """
+        async with self.operation("run") as client:
+            return await client.run(argv, **options)
+
+    @property
+    def processes(self) -> "EnvironmentProcesses":
+        """Start processes that live as long as a block."""
+        return EnvironmentProcesses.give(self)
+
+    @property
+    def files(self) -> NoReturn:
+        """Nothing yet.
+
+        Raises:
+            NotSupported: Always, as long as the harness has no way to reach files.
+        """
+        raise NotSupported("environment.files", "the harness has no way to reach files yet")
+
+    async def aclose(self) -> None:
+        """End it for everybody who holds it: waits end with `EnvironmentClosed`, the link is closed. Twice is quiet.
+
+        Cancelled:
+            It is closed all the same.
+        """
+        self._body.close("aclose() was called", self._body.now_s("aclose"))
+        await self._body.wait_stopped()
+
+    @contextlib.asynccontextmanager
+    async def operation(self, name: str) -> AsyncGenerator[Client, None]:
+        """Have an open link for a block, connecting if need be; draining the manager waits for the block.
+
+        Raises:
+            ActorsError: As `wait_until_ready`.
+        """
+        backstage = self._body.backstage
+        backstage.enter_operation()
+        try:
+            yield await self._body.use(name)
+        finally:
+            backstage.leave_operation()
+
+    def __reduce_ex__(self, _protocol: object) -> NoReturn:
+        raise TypeError("an Environment lives in its run: it is not copied or pickled")
+
+    def __del__(self) -> None:
+        # While the id leads here the manager holds this handle, so this is one that was superseded or removed.
+        body = self._body
+        body.released = True
+        if body.final is None:
+            body.backstage.post(body.release)
+
+
+@final
+class EnvironmentProcesses(metaclass=Given):
+    """Processes of one environment, which it keeps alive."""
+
+    __slots__ = ("_environment",)
+
+    def __init__(self, environment: Environment) -> None:
+        self._environment = environment
+
+    @contextlib.asynccontextmanager
+    async def start(self, argv: Sequence[str], **options: Unpack[StartOptions]) -> AsyncGenerator[Process, None]:
+        """Start a process for as long as the block lasts, connecting if need be: ``async with ... as process``.
+
+        Args:
+            argv: Program and arguments.
+            options: See `StartOptions`.
+
+        Raises:
+            ActorsError: As `Environment.wait_until_ready`, or what the harness says.
+
+        Cancelled:
+            The process group is killed if it has not ended.
+        """
+        async with (
+            self._environment.operation("processes.start") as client,
+            client.processes.start(argv, **options) as process,
+        ):
+            yield process
+
+
+async def _ask_status(client: Client) -> EnvironmentStatus:
+    try:
+        with trio.move_on_after(STATUS_TIMEOUT_S):
+            await client.status()
+            return StatusReady()
+    except ActorsError as error:
+        return StatusDisconnected(said_by(error))
+    method = "environment/status"
+    return StatusDisconnected(f"timed out waiting for exec-server `{method}` response after {STATUS_TIMEOUT_S:g}s")
+
+
+def body_of(environment: Environment) -> Body:
+    """What stands behind a handle; for the manager alone."""
+    return environment._body  # pyright: ignore[reportPrivateUsage]  # The manager's end of the handle.

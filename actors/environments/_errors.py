@@ -1,0 +1,203 @@
+"""What can go wrong with an environment. The texts that peers know are kept word for word."""
+
+from typing import Self
+
+from actors import ActorsError
+
+
+class OutOfPlace(ActorsError):
+    """An event has no place in the state it met; nothing was changed."""
+
+    def __init__(self, state: str, event: str) -> None:
+        super().__init__(f"{event} has no place while the environment is {state}; nothing was changed")
+        self.state, self.event = state, event
+
+
+class ProtocolError(ActorsError):
+    """Somebody did not keep to what was agreed: a caller, a provider or a peer. Trying again does not help."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(f"exec-server protocol error: {message}")
+        self.message = message
+
+
+class InvalidEnvironmentId(ProtocolError):
+    """This id may not name an environment."""
+
+    def __init__(self, message: str, environment_id: str) -> None:
+        super().__init__(message)
+        self.environment_id = environment_id
+
+
+class InvalidReadyInfo(ProtocolError):
+    """This information may not be kept for this environment; what was there before still is."""
+
+    def __init__(self, message: str, environment_id: str) -> None:
+        super().__init__(message)
+        self.environment_id = environment_id
+
+    @classmethod
+    def too_many(cls, environment_id: str, most: int) -> Self:
+        """There are more roots than may be."""
+        return cls(f"environment ready info contains more than {most} selected capability roots", environment_id)
+
+    @classmethod
+    def bad_root(cls, environment_id: str, root_id: str) -> Self:
+        """A root is blank, doubled or of another environment; the note says which."""
+        rule = "selected capability roots must have unique non-empty IDs and belong to environment"
+        error = cls(f"{rule} `{environment_id}`", environment_id)
+        error.add_note(f"The first root that breaks the rule has the id {ascii(root_id)[:120]}.")
+        return error
+
+
+class UnknownEnvironment(ProtocolError):
+    """No environment is registered under this id."""
+
+    def __init__(self, environment_id: str) -> None:
+        super().__init__(f"environment `{environment_id}` is not registered")
+        self.environment_id = environment_id
+
+
+class AlreadyReady(ProtocolError):
+    """A failure was reported of an environment that is ready; it stays ready."""
+
+    def __init__(self, environment_id: str, message: str) -> None:
+        said = f"is already ready, but a later provisioning report failed: {message}"
+        super().__init__(f"environment `{environment_id}` {said}")
+        self.environment_id, self.failure = environment_id, message
+
+
+class AlreadyFailed(ProtocolError):
+    """Readiness was reported of an environment that failed; it stays failed unless it is recovered by name."""
+
+    def __init__(self, environment_id: str, generation: int, message: str) -> None:
+        super().__init__(f"environment `{environment_id}` has already failed: {message}")
+        self.environment_id, self.generation, self.failure = environment_id, generation, message
+        self.add_note("Report it with recover=True to bring this very environment back.")
+
+
+class ProvisioningConflict(ActorsError):
+    """The id belongs to an environment that is provisioned in another way; it was left alone."""
+
+    def __init__(self, environment_id: str) -> None:
+        super().__init__(f"environment `{environment_id}` is already registered with a different provisioning mode")
+        self.environment_id = environment_id
+
+
+class TooManyEnvironments(ActorsError):
+    """The manager holds as many environments as it may; nothing was registered."""
+
+    def __init__(self, environment_id: str, most: int) -> None:
+        super().__init__(
+            f"environment `{environment_id}` was not registered: this manager already holds {most} environments, the "
+            "most it may; remove some or raise max_environments"
+        )
+        self.environment_id, self.most = environment_id, most
+
+
+class ManagerClosed(ActorsError):
+    """The manager takes no new environments: it is draining or closed."""
+
+    def __init__(self, doing: str) -> None:
+        super().__init__(f"the environment manager is {doing} and takes no new environments")
+        self.doing = doing
+
+
+class NotInThisRun(ActorsError):
+    """A synchronous operation was called from outside the run that owns the environment."""
+
+    def __init__(self, operation: str) -> None:
+        super().__init__(
+            f"{operation}() was called outside the run that owns the environment; from another thread use "
+            f"registration.from_thread.{operation}()"
+        )
+        self.operation = operation
+
+
+class RegistrationUsed(ActorsError):
+    """The registration was used before; what came first stands."""
+
+    def __init__(self, environment_id: str, generation: int, outcome: str, ago_s: float) -> None:
+        super().__init__(
+            f"the registration of environment `{environment_id}` generation {generation} was already completed: "
+            f"{outcome}, {ago_s:.3g} s ago; the first outcome stands"
+        )
+        self.environment_id, self.generation = environment_id, generation
+        self.outcome, self.ago_s = outcome, ago_s
+
+
+class RegistrationInactive(ActorsError):
+    """The environment of this registration is gone, so there is nothing left to complete."""
+
+    def __init__(self, environment_id: str, generation: int) -> None:
+        super().__init__("deferred environment registration is inactive")
+        self.environment_id, self.generation = environment_id, generation
+        self.add_note(f"Environment `{environment_id}` generation {generation} was closed, or nobody held it any more.")
+
+
+class EnvironmentUnavailable(ActorsError):
+    """The gate of the environment failed or was abandoned, so it cannot be used."""
+
+    def __init__(self, environment_id: str, generation: int, message: str, *, abandoned: bool = False) -> None:
+        super().__init__(f"exec-server connection attempt failed: environment unavailable: {message}")
+        self.environment_id, self.generation = environment_id, generation
+        self.message, self.abandoned = message, abandoned
+
+    @property
+    def retryable(self) -> bool:
+        """Always false: the gate is terminal; register the environment anew, or recover it by name."""
+        return False
+
+
+class ConnectFailed(ActorsError):
+    """An attempt to connect failed; what the provider or the transport raised is the cause.
+
+    Providers and transports may raise it themselves, with `retryable` saying whether another attempt makes sense.
+    """
+
+    def __init__(
+        self, inner: str, *, retryable: bool = False, environment_id: str = "", generation: int = 0, attempt: int = 0
+    ) -> None:
+        super().__init__(f"exec-server connection attempt failed: {inner}")
+        self.inner, self.retryable = inner, retryable
+        self.environment_id, self.generation, self.attempt = environment_id, generation, attempt
+
+
+class LinkLost(ActorsError):
+    """The link to the environment is gone; what was under way may or may not have been done."""
+
+    def __init__(self, environment_id: str, generation: int, reason: str) -> None:
+        super().__init__(f"the link to environment `{environment_id}` generation {generation} was lost: {reason}")
+        self.environment_id, self.generation, self.reason = environment_id, generation, reason
+
+
+class EnvironmentClosed(ActorsError):
+    """The environment was closed; it ends every wait and takes no more operations."""
+
+    def __init__(self, environment_id: str, generation: int, reason: str) -> None:
+        super().__init__(f"environment `{environment_id}` generation {generation} is closed: {reason}")
+        self.environment_id, self.generation, self.reason = environment_id, generation, reason
+
+
+class NotSupported(ActorsError):
+    """This environment cannot do what was asked, now or ever; what is missing is named."""
+
+    def __init__(self, operation: str, why: str) -> None:
+        super().__init__(f"{operation} is not supported: {why}")
+        self.operation, self.why = operation, why
+
+
+class RegistryConfigurationError(ActorsError):
+    """The settings of the registry do not hold together."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(f"environment registry configuration error: {message}")
+        self.message = message
+
+
+class StaleGeneration(ProtocolError):
+    """The id belongs to another generation than the one that was meant; nothing was changed."""
+
+    def __init__(self, environment_id: str, meant: int, current: int) -> None:
+        super().__init__(f"environment `{environment_id}` is at generation {current}, not {meant}")
+        self.environment_id, self.meant, self.current = environment_id, meant, current

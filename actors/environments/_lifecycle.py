@@ -1,0 +1,221 @@
+"""The whole life of one generation of an environment: its gate, its connection, its place in the roster, its end.
+
+The rules that are not in the two tables are here, and nowhere else:
+
+* an attempt begins only when the gate is ready *and* somebody asked; whichever comes last begins it;
+* a gate that shuts ends the start, a gate that is recovered lets it be asked for again;
+* a superseded environment goes on for those who hold it, but one that only reports by id could complete is abandoned
+  when its id is given away, since no report can reach it any more;
+* closing abandons a pending gate and ends the link; after it nothing has a place.
+
+Effects are what needs a task: beginning and ending a link. Who waits or watches is told in the same breath by whoever
+steps the life.
+"""
+
+import enum
+from collections.abc import Sequence
+
+import attrs
+
+from actors.environments._connection import (
+    Closed,
+    Connection,
+    ConnectionEvent,
+    GateReopened,
+    GateShut,
+    News,
+    OperationAsked,
+    Phase,
+    StartAsked,
+)
+from actors.environments._errors import OutOfPlace
+from actors.environments._gate import (
+    Gate,
+    GateEvent,
+    Provisioning,
+    ProvisioningAbandoned,
+)
+
+
+class Kind(enum.Enum):
+    """How an environment is provisioned."""
+
+    ORDINARY = "ordinary"
+    DEFERRED = "deferred"
+    PROVISIONED = "provisioned"
+    LOCAL = "local"
+
+
+@attrs.frozen
+class Superseded:
+    """The id was given to another generation."""
+
+    by_generation: int
+    """Which one has it now."""
+    now_s: float
+    """When, on the run's clock."""
+
+
+@attrs.frozen
+class Removed:
+    """The id was taken away."""
+
+    now_s: float
+    """When, on the run's clock."""
+
+
+@attrs.frozen
+class BeginAttempt:
+    """Start the task that connects."""
+
+    attempt: int
+    """Its number."""
+
+
+@attrs.frozen
+class EndLink:
+    """Stop the task that connects or holds the link."""
+
+    attempt: int
+    """Its number."""
+
+
+@attrs.frozen
+class EndActor:
+    """There is nothing left to do."""
+
+
+Event = GateEvent | ConnectionEvent | Superseded | Removed
+Effect = BeginAttempt | EndLink | EndActor
+
+_END = EndActor()
+_UNREPORTABLE = "environment provisioning ended before completion"
+_AT_WORK = (Phase.STARTING, Phase.CONNECTED, Phase.RECOVERING, Phase.RECONNECTING)
+
+
+@attrs.frozen
+class Lifecycle:
+    """One generation of one environment, as a value."""
+
+    environment_id: str
+    """The id it was registered under."""
+    generation: int
+    """Which of those that bore the id; the first is 1."""
+    kind: Kind
+    """How it is provisioned."""
+    born_s: float
+    """When it was registered, on the run's clock."""
+    provisioning: Provisioning
+    """Its gate."""
+    connection: Connection = attrs.field(factory=Connection)
+    """Its connection."""
+    deadline_s: float | None = None
+    """When a gate that is still pending fails, on the run's clock."""
+    superseded_by: int | None = None
+    """The generation that has the id now."""
+    removed: bool = False
+    """Whether the id was taken away without a successor."""
+
+    @property
+    def gate(self) -> Gate:
+        """Where the gate stands."""
+        return self.provisioning.gate
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it has ended."""
+        return self.connection.phase is Phase.CLOSED
+
+    def handle(self, event: Event) -> tuple["Lifecycle", Sequence[Effect]]:
+        """The life after an event, and what is to be done about it.
+
+        Raises:
+            OutOfPlace: The event has no place now; nothing was changed.
+        """
+        if self.is_closed:
+            return self._after_the_end(event)
+        if isinstance(event, GateEvent):
+            return self._move_gate(event)
+        if isinstance(event, News):
+            return self._hear(event)
+        match event:
+            case StartAsked() | OperationAsked():
+                return self._ask(event)
+            case Superseded() | Removed():
+                return self._lose_id(event)
+            case Closed(reason, now_s):
+                return self._close(event, reason, now_s)
+            case GateShut() | GateReopened():
+                raise OutOfPlace(self.gate.value, type(event).__name__)  # Ours to say, when the gate moves.
+
+    def _with(self, connection: Connection, provisioning: Provisioning | None = None) -> "Lifecycle":
+        # By hand, since every step of every life comes by here: `attrs.evolve` takes five times as long.
+        return Lifecycle(
+            self.environment_id,
+            self.generation,
+            self.kind,
+            self.born_s,
+            provisioning or self.provisioning,
+            connection,
+            self.deadline_s,
+            self.superseded_by,
+            self.removed,
+        )
+
+    def _after_the_end(self, event: Event) -> tuple["Lifecycle", Sequence[Effect]]:
+        # A late word of the link, a second close and the loss of the id are no news to what has ended.
+        if isinstance(event, News | Closed):
+            return self, ()
+        if isinstance(event, Superseded | Removed):
+            return self._without_id(event), ()
+        raise OutOfPlace(Phase.CLOSED.value, type(event).__name__)
+
+    def _ask(self, event: StartAsked | OperationAsked) -> tuple["Lifecycle", Sequence[Effect]]:
+        connection = self.connection.handle(event)
+        if connection is self.connection:
+            return self, ()
+        return self._with(connection)._begin_if_due()
+
+    def _begin_if_due(self) -> tuple["Lifecycle", Sequence[Effect]]:
+        if self.gate is not Gate.READY:
+            return self, ()
+        connection = self.connection.begin()
+        return self._with(connection), (BeginAttempt(connection.attempt),)
+
+    def _move_gate(self, event: GateEvent) -> tuple["Lifecycle", Sequence[Effect]]:
+        life = self._with(self.connection, self.provisioning.handle(event))
+        if life.gate is self.gate:
+            return life, ()
+        if life.gate is not Gate.READY:
+            shut = self.connection.handle(GateShut(event.now_s))
+            return life._with(shut), ()
+        if self.gate is not Gate.PENDING:
+            reopened = self.connection.handle(GateReopened(event.now_s))
+            return life._with(reopened), ()
+        return life._begin_if_due() if self.connection.phase is Phase.STARTING else (life, ())
+
+    def _hear(self, news: News) -> tuple["Lifecycle", Sequence[Effect]]:
+        if self.connection.is_stale(news):
+            return self, ()  # Whose attempt was given up speaks of nothing that is ours.
+        return self._with(self.connection.handle(news)), ()
+
+    def _without_id(self, event: Superseded | Removed) -> "Lifecycle":
+        if isinstance(event, Superseded):
+            return attrs.evolve(self, superseded_by=event.by_generation)
+        return attrs.evolve(self, removed=True)
+
+    def _lose_id(self, event: Superseded | Removed) -> tuple["Lifecycle", Sequence[Effect]]:
+        life = self._without_id(event)
+        if self.kind is Kind.PROVISIONED and self.gate is Gate.PENDING:
+            return life._move_gate(ProvisioningAbandoned(_UNREPORTABLE, event.now_s))
+        return life, ()
+
+    def _close(self, event: Closed, reason: str, now_s: float) -> tuple["Lifecycle", Sequence[Effect]]:
+        provisioning = self.provisioning
+        if self.gate is Gate.PENDING:
+            message = f"environment was closed before completion: {reason}"
+            provisioning = provisioning.handle(ProvisioningAbandoned(message, now_s))
+        life = self._with(self.connection.handle(event), provisioning)
+        at_work = self.connection.attempt > 0 and self.connection.phase in _AT_WORK
+        ending = (EndLink(self.connection.attempt),) if at_work else ()
+        return life, (*ending, _END)

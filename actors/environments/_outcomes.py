@@ -1,0 +1,101 @@
+"""What a life says to those who wait for it or want to use it.
+
+Each caller is given an error of its own with the shared cause, so that one caller's traceback never grows by another's.
+"""
+
+import enum
+
+from actors import ActorsError
+from actors.environments._connection import Phase
+from actors.environments._errors import ConnectFailed, EnvironmentClosed, EnvironmentUnavailable
+from actors.environments._gate import Gate
+from actors.environments._lifecycle import Lifecycle
+from actors.environments._status import EnvironmentStatus, StatusDisconnected, StatusPending, StatusReady
+
+
+class NotYet(enum.Enum):
+    """There is no outcome yet."""
+
+    WAIT = "wait"
+    ASK_AGAIN = "ask again"
+
+
+def refusal(life: Lifecycle) -> ActorsError | None:
+    """Why the environment cannot be used, when no wait could change that."""
+    if life.is_closed:
+        reason = life.connection.reason or "closed"
+        return EnvironmentClosed(life.environment_id, life.generation, reason)
+    if life.gate in (Gate.FAILED, Gate.ABANDONED):
+        message, abandoned = life.provisioning.message or "", life.gate is Gate.ABANDONED
+        return EnvironmentUnavailable(life.environment_id, life.generation, message, abandoned=abandoned)
+    if life.connection.phase is Phase.START_REFUSED:
+        return connect_failed(life, retryable=False)
+    return None
+
+
+def start_outcome(life: Lifecycle, joined: int) -> ActorsError | NotYet | None:
+    """How the start ended for one who joined the attempt with this number: an error, not yet, or (None) well."""
+    if life.connection.was_connected and not life.is_closed:
+        return None
+    if error := refusal(life) or _failure_since(life, joined):
+        return error
+    return NotYet.ASK_AGAIN if life.connection.phase is Phase.NOT_STARTED else NotYet.WAIT
+
+
+def use_outcome(life: Lifecycle, joined: int) -> ActorsError | NotYet | None:
+    """Whether the link can be used by one who joined the attempt with this number: an error, not yet, or (None) now."""
+    if life.connection.phase is Phase.CONNECTED:
+        return None
+    if error := refusal(life) or _failure_since(life, joined):
+        return error
+    return NotYet.ASK_AGAIN if life.connection.phase in (Phase.LOST, Phase.NOT_STARTED) else NotYet.WAIT
+
+
+def joined_attempt(life: Lifecycle) -> int:
+    """The number of the attempt that one who asks now waits for; before the gate opens it is the first one."""
+    return max(life.connection.attempt, 1)
+
+
+def connect_failed(life: Lifecycle, *, retryable: bool) -> ConnectFailed:
+    """The last failed attempt as an error of its own; its cause is what was raised."""
+    cause = life.connection.error
+    error = ConnectFailed(
+        said_by(cause),
+        retryable=retryable,
+        environment_id=life.environment_id,
+        generation=life.generation,
+        attempt=life.connection.failed_attempt,
+    )
+    error.__cause__ = cause
+    return error
+
+
+def said_by(cause: BaseException | None) -> str:
+    """What an exception says, or at least what it is; a failed attempt is not wrapped in itself."""
+    if isinstance(cause, ConnectFailed):
+        return cause.inner
+    return str(cause) or type(cause).__name__
+
+
+def _failure_since(life: Lifecycle, joined: int) -> ActorsError | None:
+    failed = life.connection.error is not None and life.connection.failed_attempt >= joined
+    return connect_failed(life, retryable=True) if failed else None
+
+
+def known_status(life: Lifecycle) -> EnvironmentStatus:
+    """What can be said of an environment without asking it."""
+    connection = life.connection
+    if error := refusal(life):
+        # The gate's own sentence: peers compare it whole.
+        if isinstance(error, EnvironmentUnavailable):
+            return StatusDisconnected(f"environment unavailable: {error.message}")
+        return StatusDisconnected(str(error))
+    match connection.phase:
+        case Phase.CONNECTED:
+            return StatusReady()
+        case Phase.START_FAILED:
+            return StatusDisconnected(str(connect_failed(life, retryable=True)))
+        case Phase.RECOVERING | Phase.LOST | Phase.RECONNECTING:
+            return StatusDisconnected(connection.reason or "the link is gone")
+        case Phase.NOT_STARTED | Phase.STARTING | Phase.START_REFUSED | Phase.CLOSED:
+            return StatusPending()

@@ -1,0 +1,73 @@
+"""Whether a failed try is worth another one, and how long to wait before it.
+
+An attempt to connect asks the provider, and may ask again within its budget; each try is given a fresh bundle.
+"""
+
+import hashlib
+import math
+from typing import Final
+
+import attrs
+
+from actors import ActorsError, InvalidOption
+from actors.harness import HarnessError, is_worth_retrying
+
+_RETRYABLE_STATUS: Final = frozenset({408, 429})
+_JITTER_STEPS: Final = 2**32
+
+
+def is_retryable(error: BaseException) -> bool:
+    """Whether another attempt makes sense: only one of our own errors can say so."""
+    if isinstance(error, HarnessError):
+        return is_worth_retrying(error)
+    return isinstance(error, ActorsError) and getattr(error, "retryable", False) is True
+
+
+def is_retryable_answer(status: int, code: str | None = None) -> bool:
+    """Whether a registry that answered with this HTTP status, and perhaps a code, may be asked again."""
+    if status == 409:
+        return code == "environment_offline"
+    return status >= 500 or status in _RETRYABLE_STATUS
+
+
+def _positive(_rules: object, field: "attrs.Attribute[float]", value: float) -> None:
+    if not (value > 0 and math.isfinite(value)):
+        raise InvalidOption(field.name, value, "a positive finite number of seconds")
+
+
+def _count(_rules: object, field: "attrs.Attribute[int]", value: int) -> None:
+    if value < 0:
+        raise InvalidOption(field.name, value, "a count, 0 or more")
+
+
+@attrs.frozen(kw_only=True)
+class AttemptRules:
+    """How long one attempt to connect may take, and how often it may ask its provider."""
+
+    provider_call_s: float = attrs.field(default=6.0, validator=_positive)
+    """The longest one call of the provider may take."""
+    retries: int = attrs.field(default=4, validator=_count)
+    """How often the provider is asked again after a retryable failure."""
+    budget_s: float = attrs.field(default=14.0, validator=_positive)
+    """How long all calls of the provider and the pauses between them may take together."""
+    first_pause_s: float = attrs.field(default=0.5, validator=_positive)
+    """The pause before the first retry, before jitter; it doubles each time."""
+    longest_pause_s: float = attrs.field(default=5.0, validator=_positive)
+    """What the pause never grows beyond, before jitter."""
+    connect_s: float = attrs.field(default=30.0, validator=_positive)
+    """The longest it may take from the provider's answer to a link that can be used."""
+
+    def pause_s(self, tries: int, elapsed_s: float, key: str) -> float | None:
+        """How long to wait before the next try, or None when there may be no other.
+
+        Args:
+            tries: How many tries were made, at least 1.
+            elapsed_s: How long ago the first one began.
+            key: Spreads those who fail together: the same key and number always give the same jitter.
+        """
+        if tries > self.retries:
+            return None
+        base_s = min(self.first_pause_s * 2 ** min(tries - 1, 30), self.longest_pause_s)
+        digest = hashlib.blake2b(f"{key}/{tries}".encode(), digest_size=4).digest()
+        pause_s = base_s + base_s / 2 * int.from_bytes(digest, "big") / _JITTER_STEPS
+        return pause_s if elapsed_s + pause_s < self.budget_s else None

@@ -1,0 +1,237 @@
+"""Environments without a world: providers that say what they are told, and links that exist only in memory.
+
+The connector here takes the place of the real one; everything else is the real thing.
+"""
+
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import attrs
+import trio
+
+from actors import ActorsError
+from actors.environments import (
+    Answer,
+    AttemptRules,
+    Connectors,
+    EnvironmentManager,
+    LinkReport,
+    LinkRequest,
+    NotSupported,
+    PlainEndpoint,
+    ProcessStarter,
+    ProtocolError,
+    Snapshot,
+    open_manager,
+)
+from actors.harness import CompletedCommand
+from actors.protocol import EnvironmentInfo, Shell
+from supervision import Supervisor, open_root
+
+__all__ = [
+    "FailingProvider",
+    "LinkCut",
+    "MemoryClient",
+    "MemoryConnector",
+    "MemoryLink",
+    "ScriptedProvider",
+    "open_manager_in_memory",
+]
+
+ENDPOINT = PlainEndpoint(websocket_url="ws://memory.invalid/")
+
+
+class LinkCut(ActorsError):
+    """A link in memory was cut by the test that holds it."""
+
+    def __init__(self, reason: str, *, retryable: bool = True) -> None:
+        super().__init__(reason)
+        self.retryable = retryable
+
+
+class ScriptedProvider:
+    """Say one thing after another; the last one for ever. Counts how often it was asked and remembers for whom."""
+
+    def __init__(self, *script: Answer | Exception) -> None:
+        self._script = list(script) or [ENDPOINT]
+        self.keys: list[Any] = []
+        self.proceed = trio.Event()
+        self.proceed.set()
+
+    @property
+    def calls(self) -> int:
+        """How often it was asked."""
+        return len(self.keys)
+
+    def hold_back(self) -> None:
+        """Let whoever asks wait until `proceed` is set."""
+        self.proceed = trio.Event()
+
+    async def connect_bundle(self, harness_public_key: Any, /) -> Answer:
+        """Say what comes next in the script.
+
+        Cancelled:
+            The call is counted; the script has moved on.
+        """
+        self.keys.append(harness_public_key)
+        said = self._script.pop(0) if len(self._script) > 1 else self._script[0]
+        await trio.lowlevel.checkpoint()
+        await self.proceed.wait()
+        if isinstance(said, Exception):
+            raise said
+        return said
+
+
+class FailingProvider:
+    """Fail every time, with the same words; count the calls."""
+
+    def __init__(self, message: str = "test Noise provider called") -> None:
+        self.message, self.calls = message, 0
+
+    async def connect_bundle(self, _harness_public_key: Any, /) -> Answer:
+        """Fail.
+
+        Raises:
+            ProtocolError: Always.
+        """
+        self.calls += 1
+        await trio.lowlevel.checkpoint()
+        raise ProtocolError(self.message)
+
+
+class MemoryClient:
+    """A client whose executor does nothing but answer."""
+
+    def __init__(self, request: LinkRequest) -> None:
+        self.request = request
+        self.commands: list[Sequence[str]] = []
+        self.failure: Exception | None = None
+        self.proceed = trio.Event()
+        self.proceed.set()
+
+    @property
+    def processes(self) -> ProcessStarter:
+        """Nothing: a link in memory has no processes.
+
+        Raises:
+            NotSupported: Always; use `actors.harness.testing` behind a `HarnessConnector` for those.
+        """
+        raise NotSupported("processes.start", "a link in memory has no processes")
+
+    async def status(self) -> object:
+        """Answer, or fail as told."""
+        await self._answer()
+        return "ready"
+
+    async def info(self) -> EnvironmentInfo:
+        """Say which link this is: its version is the number of the attempt."""
+        await self._answer()
+        shell = Shell(name="none", path="/nonexistent")
+        return EnvironmentInfo(shell=shell, cwd="file:///", executor_version=str(self.request.attempt))
+
+    async def run(self, argv: Sequence[str], /, **_options: Any) -> CompletedCommand:
+        """Remember a command and give it back as its own output."""
+        self.commands.append(argv)
+        await self._answer()
+        return CompletedCommand(argv=tuple(argv), exit_code=0, stdout=" ".join(argv).encode(), stderr=b"")
+
+    async def _answer(self) -> None:
+        await trio.lowlevel.checkpoint()
+        await self.proceed.wait()
+        if self.failure is not None:
+            raise self.failure
+
+
+@attrs.define(eq=False)
+class MemoryLink:
+    """One link in memory, to be cut and mended by a test."""
+
+    request: LinkRequest
+    """What it was opened for."""
+    client: MemoryClient
+    """Its near end."""
+    report: LinkReport
+    """Who is told what becomes of it."""
+    ended: trio.Event = attrs.Factory(trio.Event)
+    """Set when it is to end."""
+    why: Exception | None = None
+    """What it ends with."""
+    is_held: bool = True
+    """Whether its task still holds it."""
+
+    def interrupt(self, reason: str = "the transport is gone") -> None:
+        """Lose the transport; the session may come back."""
+        self.report.interrupted(reason)
+
+    def resume(self) -> None:
+        """Bring the same session back."""
+        self.report.resumed()
+
+    def cut(self, reason: str = "the link was cut") -> None:
+        """End the link for good."""
+        self.why = LinkCut(reason)
+        self.ended.set()
+
+
+class MemoryConnector:
+    """Open links in memory and keep them in a list, or fail as told."""
+
+    def __init__(self) -> None:
+        self.links: list[MemoryLink] = []
+        self.failures: list[Exception] = []
+        self.proceed = trio.Event()
+        self.proceed.set()
+
+    @property
+    def open_links(self) -> list[MemoryLink]:
+        """Those that a task still holds."""
+        return [link for link in self.links if link.is_held]
+
+    async def hold(self, request: LinkRequest, report: LinkReport, /) -> None:
+        """Open a link and hold it until it is cut.
+
+        Raises:
+            Exception: The next of `failures`, before the link is open; or why the link was cut.
+        """
+        if not self.proceed.is_set():
+            await self.proceed.wait()
+        if self.failures:
+            raise self.failures.pop(0)
+        link = MemoryLink(request, MemoryClient(request), report)
+        self.links.append(link)
+        try:
+            report.opened(link.client)
+            await link.ended.wait()
+        finally:
+            link.is_held = False
+        if link.why is not None:
+            raise link.why
+
+
+@asynccontextmanager
+async def open_manager_in_memory(
+    supervisor: Supervisor | None = None,
+    *,
+    connector: MemoryConnector | None = None,
+    snapshot: Snapshot | None = None,
+    rules: AttemptRules | None = None,
+    identity: Callable[[], Any] | None = None,
+    max_environments: int = 1_000_000,
+) -> AsyncGenerator[EnvironmentManager, None]:
+    """Open a manager whose links exist only in memory, under a root of its own if none is given."""
+    connector = connector or MemoryConnector()
+    connectors = Connectors(plain=connector, local=connector, identity=identity)
+    if supervisor is None:
+        async with (
+            open_root() as root,
+            open_manager(
+                root, connectors=connectors, snapshot=snapshot, rules=rules, max_environments=max_environments
+            ) as manager,
+        ):
+            yield manager
+    else:
+        async with open_manager(
+            supervisor, connectors=connectors, snapshot=snapshot, rules=rules, max_environments=max_environments
+        ) as manager:
+            yield manager

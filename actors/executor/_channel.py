@@ -1,0 +1,46 @@
+"""The seam between the executor and whatever carries its messages."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+__all__ = ["CloseReason", "MessageChannel"]
+
+CloseReason = tuple[int, str]
+"""A WebSocket close code and a short text; a transport without codes shows the text."""
+
+
+class MessageChannel(Protocol):
+    """Carries whole messages both ways for one connection. One task receives, one sends."""
+
+    @property
+    def peer(self) -> str:
+        """Who is at the other end, for texts and events: ``ip:port``."""
+        ...
+
+    @property
+    def answers_malformed(self) -> bool:
+        """Whether a message that cannot be read is answered; else the connection ends."""
+        ...
+
+    async def receive(self) -> bytes | str:
+        """Wait for the next message.
+
+        Raises:
+            trio.EndOfChannel: The connection is over, for whatever reason.
+        """
+        ...
+
+    async def send(self, messages: Sequence[bytes]) -> None:
+        """Send messages, packed as the transport likes.
+
+        Raises:
+            trio.BrokenResourceError: The connection is over.
+
+        Cancelled:
+            Part of the message may be out; nothing may be sent after it.
+        """
+        ...
+
+    async def close(self, reason: CloseReason) -> None:
+        """End the connection, telling the peer why if it listens; bounded, whatever the peer does."""
+        ...

@@ -1,0 +1,240 @@
+"""WebSocket frames (RFC 6455, section 5) as a server sees them: bytes in, events out.
+
+Only what comes after the handshake. No extension is spoken, so every reserved bit is an error. Text is handed on as
+bytes: whoever decodes it judges it. Checked against wsproto, event for event and fault for fault: ``test_frames.py``.
+"""
+
+import struct
+from enum import IntEnum
+
+import attrs
+
+__all__ = [
+    "Closed",
+    "FrameDecoder",
+    "FrameFault",
+    "Opcode",
+    "Ping",
+    "Pong",
+    "WholeMessage",
+    "encode_close",
+    "encode_frame",
+]
+
+_CONTROL_BYTES_MAX = 125
+_CLOSE_CODES = frozenset({*range(1000, 1004), *range(1007, 1015), *range(3000, 5000)})
+
+
+class Opcode(IntEnum):
+    """What a frame is."""
+
+    CONTINUATION = 0
+    TEXT = 1
+    BINARY = 2
+    CLOSE = 8
+    PING = 9
+    PONG = 10
+
+
+@attrs.frozen
+class WholeMessage:
+    """A text or binary message, put together."""
+
+    data: bytes = attrs.field(repr=False)
+    """Its bytes."""
+
+
+@attrs.frozen
+class Ping:
+    """The peer wants a sign of life."""
+
+    payload: bytes
+    """What the answer must carry."""
+
+
+@attrs.frozen
+class Pong:
+    """The peer gives a sign of life."""
+
+    payload: bytes
+    """What it was asked with."""
+
+
+@attrs.frozen
+class Closed:
+    """The peer ends the connection."""
+
+    code: int
+    """Why; 1005 when it did not say."""
+    reason: str
+    """Its words."""
+
+
+Event = WholeMessage | Ping | Pong | Closed
+
+
+class FrameFault(ValueError):
+    """The peer broke a rule of framing; nothing more can be read."""
+
+    def __init__(self, code: int, reason: str) -> None:
+        super().__init__(reason)
+        self.code, self.reason = code, reason
+
+
+@attrs.frozen
+class _Frame:
+    """A frame whose payload is coming in."""
+
+    opcode: int
+    final: bool
+    mask: bytes
+    length: int
+
+
+class FrameDecoder:
+    """Takes a client's bytes in any pieces; gives whole messages and control frames in order.
+
+    Mutable, for it is on the path of every byte. Work and copies are in proportion to what came in.
+    """
+
+    def __init__(self, *, message_bytes_max: int) -> None:
+        self._message_bytes_max = message_bytes_max
+        self._input = bytearray()
+        self._frame: _Frame | None = None
+        self._payload = bytearray()
+        # The fragments so far of a message whose last frame has not come; None between messages.
+        self._message: bytearray | None = None
+
+    def feed(self, data: bytes) -> None:
+        """Take bytes as they came."""
+        self._input += data
+
+    def next_event(self) -> Event | None:
+        """Give the next event, or ``None`` when more bytes are needed.
+
+        Raises:
+            FrameFault: The peer broke a rule.
+        """
+        while True:
+            if self._frame is None and not self._begin_frame():
+                return None
+            frame = self._frame
+            assert frame is not None, "a begun frame is there"
+            self._take_payload(frame)
+            if len(self._payload) < frame.length:
+                return None
+            payload, self._payload, self._frame = self._payload, bytearray(), None
+            event = self._finish(frame, payload)
+            if event is not None:
+                return event
+
+    def _begin_frame(self) -> bool:
+        held = self._input
+        if len(held) < 2:
+            return False
+        first, second = held[0], held[1]
+        opcode, length = first & 0x0F, second & 0x7F
+        extra = {126: 2, 127: 8}.get(length, 0)
+        if len(held) < 6 + extra:
+            # Judged early, so that a peer cannot hold us up with half a header of a frame that is refused anyway.
+            self._judge_start(first, second, opcode, length)
+            return False
+        self._judge_start(first, second, opcode, length)
+        if extra:
+            shortest = length
+            (length,) = struct.unpack_from("!H" if extra == 2 else "!Q", held, 2)
+            if length < 126 or (shortest == 127 and length <= 0xFFFF):
+                raise FrameFault(1002, "payload length is not in its shortest form")
+        self._judge_size(opcode, length)
+        self._frame = _Frame(opcode, bool(first & 0x80), bytes(held[2 + extra : 6 + extra]), length)
+        del held[: 6 + extra]
+        return True
+
+    def _judge_start(self, first: int, second: int, opcode: int, length: int) -> None:
+        if first & 0x70:
+            raise FrameFault(1002, "reserved bit set")
+        if opcode not in Opcode.__members__.values():
+            raise FrameFault(1002, f"unknown opcode {opcode}")
+        if not second & 0x80:
+            raise FrameFault(1002, "client frame without a mask")
+        if opcode >= Opcode.CLOSE:
+            if length > _CONTROL_BYTES_MAX or not first & 0x80:
+                raise FrameFault(1002, "control frame too long or in fragments")
+        elif (opcode == Opcode.CONTINUATION) != (self._message is not None):
+            raise FrameFault(1002, "fragments out of order")
+
+    def _judge_size(self, opcode: int, length: int) -> None:
+        held = len(self._message) if self._message is not None and opcode < Opcode.CLOSE else 0
+        if held + length > self._message_bytes_max:
+            raise FrameFault(1009, f"message over the limit of {self._message_bytes_max} bytes")
+
+    def _take_payload(self, frame: _Frame) -> None:
+        """Unmask what is there, so that a large frame is not unmasked in one breath at its end."""
+        count = min(frame.length - len(self._payload), len(self._input))
+        if count:
+            self._payload += _unmask(self._input[:count], frame.mask, len(self._payload))
+            del self._input[:count]
+
+    def _finish(self, frame: _Frame, payload: bytearray) -> Event | None:
+        match frame.opcode:
+            case Opcode.PING:
+                return Ping(bytes(payload))
+            case Opcode.PONG:
+                return Pong(bytes(payload))
+            case Opcode.CLOSE:
+                return _closed(bytes(payload))
+            case _:
+                return self._finish_data(frame, payload)
+
+    def _finish_data(self, frame: _Frame, payload: bytearray) -> WholeMessage | None:
+        message = payload if self._message is None else self._message
+        if self._message is not None:
+            message += payload
+        self._message = None if frame.final else message
+        return WholeMessage(bytes(message)) if frame.final else None
+
+
+# One table a byte of the mask: 550 MB/s for large pieces where one long number gives 190; below 1 KB it is the reverse.
+_TABLES = [bytes(byte ^ value for value in range(256)) for byte in range(256)]
+_SMALL_BYTES = 1024
+
+
+def _unmask(data: bytearray, mask: bytes, offset: int) -> bytes | bytearray:
+    turned = mask[offset % 4 :] + mask[: offset % 4]
+    count = len(data)
+    if count > _SMALL_BYTES:
+        for place, byte in enumerate(turned):
+            data[place::4] = data[place::4].translate(_TABLES[byte])
+        return data
+    key = (turned * (count // 4 + 1))[:count]
+    return (int.from_bytes(data, "little") ^ int.from_bytes(key, "little")).to_bytes(count, "little")
+
+
+def _closed(payload: bytes) -> Closed:
+    if not payload:
+        return Closed(1005, "")
+    if len(payload) == 1:
+        raise FrameFault(1002, "close frame with half a code")
+    code = int.from_bytes(payload[:2], "big")
+    if code not in _CLOSE_CODES:
+        raise FrameFault(1002, f"close code {code} may not be sent")
+    try:
+        return Closed(code, payload[2:].decode())
+    except UnicodeDecodeError:
+        raise FrameFault(1007, "close reason is not UTF-8") from None
+
+
+def encode_frame(opcode: Opcode, payload: bytes) -> bytes:
+    """Write one whole frame of a server: final, without a mask."""
+    length = len(payload)
+    if length < 126:
+        return struct.pack("!BB", 0x80 | opcode, length) + payload
+    if length <= 0xFFFF:
+        return struct.pack("!BBH", 0x80 | opcode, 126, length) + payload
+    return struct.pack("!BBQ", 0x80 | opcode, 127, length) + payload
+
+
+def encode_close(code: int, reason: str) -> bytes:
+    """Write a close frame; the reason is cut to what one can carry, on a whole character."""
+    text = reason.encode("utf-8", "replace")[: _CONTROL_BYTES_MAX - 2].decode(errors="ignore")
+    return encode_frame(Opcode.CLOSE, struct.pack("!H", code) + text.encode())

@@ -1,0 +1,97 @@
+"""Kill what we started when we ourselves are killed without a chance to do it.
+
+A parent-death signal would be the system's own means, but it is tied to the *thread* that started the child, and
+trio starts processes from worker threads that retire after seconds; setting it also needs code between fork and
+exec, which is unsafe beside threads. So one small shell, in a session of its own, reads from a pipe that only we
+hold. The end of that pipe is our death: it then kills every group it was told of and not told to forget. See
+``test_processes_die_with_an_executor_that_is_killed``.
+"""
+
+import contextlib
+import os
+import signal
+import subprocess
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import trio
+
+__all__ = ["Guard", "open_guard"]
+
+_LIVE_BYTES_MAX = 64 * 1024
+
+_SCRIPT = """
+trap '' HUP INT QUIT TERM
+live=' '
+while read -r sign group; do
+  case "$sign" in
+    +) live="$live$group " ;;
+    -) case "$live" in *" $group "*) live="${live%% $group *} ${live#* $group }" ;; esac ;;
+  esac
+done
+for group in $live; do kill -s KILL -- "-$group"; done
+"""
+
+
+class Guard:
+    """Knows which process groups must not outlive us."""
+
+    def __init__(self, pipe: int) -> None:
+        self._pipe: int | None = pipe
+        self.lost = False
+        """Whether the guard itself is gone; groups then outlive us if we are killed."""
+
+    def watch(self, group: int) -> None:
+        """Kill this group when we die."""
+        self._tell(f"+ {group}\n")
+
+    def forget(self, group: int) -> None:
+        """This group ended; its number may soon be somebody else's."""
+        self._tell(f"- {group}\n")
+
+    def _tell(self, line: str) -> None:
+        if self._pipe is None or self.lost:
+            return
+        try:
+            os.write(self._pipe, line.encode())
+        except OSError:  # It was killed, or stopped until its pipe was full. Nothing that runs suffers.
+            self.lost = True
+
+    def release(self) -> None:
+        """Let the guard go; what it still watches is killed."""
+        if self._pipe is not None:
+            os.close(self._pipe)
+            self._pipe = None
+
+
+@asynccontextmanager
+async def open_guard() -> AsyncGenerator[Guard, None]:
+    """Keep a guard for the duration of a block."""
+    reading, writing = os.pipe()
+    try:
+        os.set_blocking(writing, False)
+        process = await trio.lowlevel.open_process(
+            ["/bin/sh", "-c", _SCRIPT],
+            stdin=reading,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            cwd="/",
+            env={},
+        )
+    except BaseException:
+        os.close(writing)
+        raise
+    finally:
+        os.close(reading)
+    guard = Guard(writing)
+    try:
+        yield guard
+    finally:
+        guard.release()
+        with trio.move_on_after(2.0, shield=True) as waiting:
+            await process.wait()
+        if waiting.cancelled_caught:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process.pid, signal.SIGKILL)
+            process.poll()

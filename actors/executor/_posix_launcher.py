@@ -1,0 +1,231 @@
+"""Start real processes: own session and group, exact environment, own pipes.
+
+Knows the operating system. Does not know sessions, the protocol or what a process is for.
+"""
+
+import fcntl
+import os
+import signal
+import subprocess
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import ExitStack, asynccontextmanager
+
+import trio
+
+from actors.executor._errors import SpawnFailed
+from actors.executor._guard import Guard, open_guard
+from actors.executor._launching import InputEnd, LaunchedProcess, LaunchSpec, OutputEnd, Sighting
+from actors.executor._process_table import SharedTable, kill_exactly, relatives_of, writers_of
+from actors.executor._terminal import open_terminal, terminal_command
+from actors.protocol import SpawnFailureKind, Stream
+
+__all__ = ["PosixLauncher", "PosixProcess", "open_posix_launcher"]
+
+READ_BYTES_MAX = 60 * 1024
+
+
+@asynccontextmanager
+async def open_posix_launcher() -> AsyncGenerator["PosixLauncher", None]:
+    """Open a launcher whose processes do not outlive us, even when we are killed."""
+    async with open_guard() as guard:
+        yield PosixLauncher(guard)
+
+
+class PosixLauncher:
+    """Starts processes of this system."""
+
+    def __init__(self, guard: Guard | None = None) -> None:
+        self._guard = guard
+        self._table = SharedTable()
+
+    async def launch(self, spec: LaunchSpec) -> LaunchedProcess:
+        """Start a process as the leader of a session and a group of its own.
+
+        Raises:
+            SpawnFailed: The system refused; no process and no pipe was left behind.
+
+        Cancelled:
+            Only before the process exists. Once the system was asked, its answer is waited for.
+        """
+        with ExitStack() as ours_on_failure, ExitStack() as theirs:
+            streams = _Streams(spec, ours_on_failure, theirs)
+            program, argv = _command_of(spec)
+            try:
+                process = await trio.lowlevel.open_process(
+                    argv,
+                    executable=program,
+                    stdin=streams.child_stdin,
+                    stdout=streams.child_stdout,
+                    stderr=streams.child_stderr,
+                    env=spec.variables,
+                    cwd=spec.cwd,
+                    start_new_session=True,
+                )
+            except OSError as error:
+                raise SpawnFailed.from_os_error(error) from error
+            except ValueError as error:  # Text the system cannot take; its message would quote it.
+                raise SpawnFailed(SpawnFailureKind.FAILED, f"invalid text: {type(error).__name__}") from None
+            ours_on_failure.pop_all()
+        if self._guard is not None:
+            self._guard.watch(process.pid)
+        return PosixProcess(process, streams, self._guard, self._table)
+
+
+def _command_of(spec: LaunchSpec) -> tuple[str, tuple[str, ...]]:
+    """What to execute, and what it sees as its arguments."""
+    if spec.terminal is not None:
+        command = terminal_command(spec)
+        return command[0], command
+    first = spec.argv[0] if spec.arg0 is None else spec.arg0
+    return spec.argv[0], (first, *spec.argv[1:])
+
+
+class _Streams:
+    """The pipes of one process: our ends, and the ends handed to the child."""
+
+    def __init__(self, spec: LaunchSpec, ours_on_failure: ExitStack, theirs: ExitStack) -> None:
+        self.stdin: InputEnd | None = None
+        self.outputs: dict[Stream, OutputEnd] = {}
+        self.child_stdin = self.child_stdout = self.child_stderr = subprocess.DEVNULL
+        if spec.terminal is not None:
+            self._open_terminal(spec, ours_on_failure, theirs)
+            return
+        self.child_stdout = self._open_output(Stream.STDOUT, ours_on_failure, theirs)
+        self.child_stderr = self._open_output(Stream.STDERR, ours_on_failure, theirs)
+        if spec.pipe_stdin:
+            self.child_stdin, writing = os.pipe()
+            theirs.callback(os.close, self.child_stdin)
+            self.stdin = trio.lowlevel.FdStream(writing)
+            ours_on_failure.callback(self.stdin.close)
+
+    def _open_output(self, stream: Stream, ours_on_failure: ExitStack, theirs: ExitStack) -> int:
+        reading, writing = os.pipe()
+        theirs.callback(os.close, writing)
+        end = self.outputs[stream] = PipeEnd(reading)
+        ours_on_failure.callback(end.close)
+        return writing
+
+    def _open_terminal(self, spec: LaunchSpec, ours_on_failure: ExitStack, theirs: ExitStack) -> None:
+        assert spec.terminal is not None, "only a process with a terminal comes here"
+        controller, child = open_terminal(spec.terminal)
+        theirs.callback(os.close, child)
+        output = self.outputs[Stream.PTY] = PipeEnd(controller)
+        ours_on_failure.callback(output.close)
+        self.stdin = trio.lowlevel.FdStream(os.dup(controller))
+        ours_on_failure.callback(self.stdin.close)
+        self.child_stdin = self.child_stdout = self.child_stderr = child
+
+
+class PipeEnd:
+    """The reading end of a pipe, or the controlling end of a pseudo terminal."""
+
+    __slots__ = ("_fd", "capacity_bytes", "system_name")
+
+    def __init__(self, fd: int) -> None:
+        os.set_blocking(fd, False)
+        self._fd = fd
+        self.capacity_bytes = _capacity_of(fd)
+        self.system_name = _system_name_of(fd)
+
+    def read_nowait(self) -> bytes | None:
+        """Read what is there, up to 60 KiB."""
+        if self._fd < 0:
+            return b""
+        try:
+            return os.read(self._fd, READ_BYTES_MAX)
+        except BlockingIOError:
+            return None
+        except OSError:  # A terminal whose last user is gone answers with an input/output error.
+            return b""
+
+    async def wait_readable(self) -> None:
+        """Wait for output, or for the end."""
+        await trio.lowlevel.wait_readable(self._fd)
+
+    def close(self) -> None:
+        """Give the pipe up."""
+        if self._fd >= 0:
+            trio.lowlevel.notify_closing(self._fd)
+            os.close(self._fd)
+            self._fd = -1
+
+
+def _capacity_of(fd: int) -> int:
+    try:
+        return fcntl.fcntl(fd, fcntl.F_GETPIPE_SZ)
+    except (OSError, AttributeError):  # A terminal, or a system that does not tell.
+        return 64 * 1024
+
+
+def _system_name_of(fd: int) -> str:
+    try:
+        return os.readlink(f"/proc/self/fd/{fd}")
+    except OSError:
+        return ""
+
+
+class PosixProcess:
+    """A process of this system that leads its own session and group."""
+
+    def __init__(self, process: trio.Process, streams: _Streams, guard: Guard | None, table: SharedTable) -> None:
+        self._process = process
+        self._reaped = False
+        self.left_members = False
+        self._guard = guard
+        self._table = table
+        self._pipes = tuple(
+            end.system_name
+            for end in streams.outputs.values()
+            if isinstance(end, PipeEnd) and end.system_name.startswith("pipe:")
+        )
+        self.pid: int = process.pid
+        self.stdin: InputEnd | None = streams.stdin
+        self.outputs: Mapping[Stream, OutputEnd] = streams.outputs
+
+    async def wait(self) -> int:
+        """Wait until the leader is dead and reaped.
+
+        Cancelled:
+            It lives on, or stays unreaped until the next call.
+        """
+        status = await self._process.wait()
+        self._reaped = True
+        # In the same breath, so that the number cannot be anybody else's yet.
+        self.left_members = _group_has_members(self.pid)
+        if self._guard is not None:
+            self._guard.forget(self.pid)
+            self._guard = None
+        return status
+
+    def signal_group(self, number: int) -> bool:
+        """Signal the group, as long as its number cannot have become somebody else's."""
+        if self._reaped:
+            return False  # The number may be given out again. Those left are survivors, found by what they are.
+        try:
+            os.killpg(self.pid, number)
+        except (ProcessLookupError, PermissionError):
+            return False
+        return True
+
+    async def find_survivors(self, *, holders: bool = True) -> tuple[Sighting, ...]:
+        """Find living relatives, and holders of the output pipes, the leader excepted."""
+        table = await self._table.fresh()
+        found = relatives_of(self.pid, table)
+        if holders and self._pipes:
+            found |= await trio.to_thread.run_sync(writers_of, self._pipes, table, abandon_on_cancel=True)
+        found.pop(self.pid, None)
+        return tuple(entry.as_sighting() for _, entry in sorted(found.items()))
+
+    def kill_sighted(self, sighted: Sighting) -> bool:
+        """Kill exactly the process that was seen."""
+        return kill_exactly(sighted, signal.SIGKILL)
+
+
+def _group_has_members(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

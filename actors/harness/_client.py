@@ -1,0 +1,137 @@
+"""What a user of one executor holds."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import PurePath
+from typing import final
+
+from actors.harness._command import OUTPUT_BYTES_MAX, CompletedCommand, run_command
+from actors.harness._core import ClientStatistics, Core
+from actors.harness._errors import InvalidArgument
+from actors.harness._link import LinkStatistics
+from actors.harness._processes import Processes
+from actors.protocol import (
+    ENVIRONMENT_INFO,
+    ENVIRONMENT_STATUS,
+    EnvironmentInfo,
+    EnvironmentPolicy,
+    EnvironmentStatus,
+    Nothing,
+)
+
+
+@final
+class Client:
+    """One session with one executor, over connections that come and go. Handed out by `run_harness`."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self.processes = Processes(core)
+        """Start processes here."""
+
+    def __repr__(self) -> str:
+        state = "connected" if self.connected else "recovering" if self._core.failure is None else "ended"
+        return f"<Client of session {self.session_id} ({state})>"
+
+    @property
+    def session_id(self) -> str:
+        """What the session is resumed by."""
+        return self._core.session_id or ""
+
+    @property
+    def connected(self) -> bool:
+        """There is a working connection at this moment."""
+        return self._core.link is not None and self._core.link.lost is None
+
+    @property
+    def environment_info(self) -> EnvironmentInfo | None:
+        """What the executor said of itself when the connection was made, without asking again."""
+        return self._core.info
+
+    def statistics(self) -> ClientStatistics:
+        """Give a snapshot of what was counted over all connections."""
+        return self._core.statistics()
+
+    def connection_statistics(self) -> LinkStatistics | None:
+        """Give a snapshot of the present connection; None without one."""
+        return self._core.link.statistics() if self._core.link else None
+
+    async def status(self) -> EnvironmentStatus:
+        """Ask whether the executor answers.
+
+        Raises:
+            HarnessError: It does not, within 10 s.
+
+        Cancelled:
+            Only the wait ends.
+        """
+        return await self._core.call(ENVIRONMENT_STATUS, Nothing(), timeout_s=self._core.limits.status_s, repeat=True)
+
+    async def info(self) -> EnvironmentInfo:
+        """Ask what the environment is.
+
+        Raises:
+            HarnessError: No answer within 30 s.
+
+        Cancelled:
+            Only the wait ends.
+        """
+        info = await self._core.call(ENVIRONMENT_INFO, Nothing(), timeout_s=self._core.limits.info_s, repeat=True)
+        self._core.info = info
+        return info
+
+    async def run(
+        self,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str] | None = None,
+        cwd: str | PurePath | None = None,
+        stdin: bytes | None = None,
+        tty: bool = False,
+        env_policy: EnvironmentPolicy | None = None,
+        timeout_s: float | None = None,
+        check: bool = False,
+        output_bytes_max: int = OUTPUT_BYTES_MAX,
+    ) -> CompletedCommand:
+        """Run a command to its end and give its output and exit code.
+
+        Args:
+            argv: Program and arguments.
+            env: The whole environment; nothing is inherited unless ``env_policy`` asks for it.
+            cwd: An absolute path, or a `file:` URI; the executor's own folder when left out.
+            stdin: Bytes for standard input, which is closed after them; at its end from the start when left out.
+            tty: Run on a terminal; all output is ``stdout``.
+            env_policy: Begin with the executor's variables.
+            timeout_s: Kill the command's process group after this time, starting included.
+            check: Raise when the exit code is not 0.
+            output_bytes_max: Keep this much output; the rest is counted in ``left_out_bytes``.
+
+        Raises:
+            CommandTimedOut: Holds what was written until then.
+            CommandFailed: With ``check``, and the exit code is not 0.
+            DidNotRun: It was not started, for certain.
+            MayHaveRun: The connection was lost for good.
+            RequestRejected: The executor could not start it.
+
+        Cancelled:
+            The executor is told to kill the process group.
+        """
+        if timeout_s is not None and not timeout_s > 0:
+            raise InvalidArgument("timeout_s", "must be greater than zero")
+        if stdin is not None and not tty and not self._can_close_stdin:
+            raise InvalidArgument("stdin", "this executor cannot close standard input; start a process and write to it")
+        starting = self.processes.start(
+            argv, env=env, cwd=cwd, pipe_stdin=stdin is not None and not tty, tty=tty, env_policy=env_policy
+        )
+        return await run_command(
+            starting,
+            tuple(argv),
+            stdin=stdin,
+            timeout_s=timeout_s,
+            drain_s=self._core.limits.cleanup_s,
+            check=check,
+            output_bytes_max=output_bytes_max,
+        )
+
+    @property
+    def _can_close_stdin(self) -> bool:
+        return self._core.info is not None and self._core.info.capabilities.process_stdin_eof

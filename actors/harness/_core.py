@@ -1,0 +1,272 @@
+"""The logical client: calls and followed processes over connections that come and go.
+
+Three states: connected, recovering, failed; `_link` and `_failure` say which. A call made while recovering waits for
+the outcome. A call that was certainly not sent is made again on the next connection; one whose answer was lost is
+made again only where that is harmless. Knows neither how connections are made nor what users call.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+import attrs
+import trio
+
+from actors.harness._errors import (
+    AnswerLost,
+    CallNotSent,
+    CallTimedOut,
+    Failed,
+    HarnessError,
+    InvalidArgument,
+    ProcessFailed,
+    ProcessStateUnknown,
+)
+from actors.harness._flow import ReadValve
+from actors.harness._followed import Followed
+from actors.harness._limits import HarnessLimits
+from actors.harness._link import Link
+from actors.protocol import (
+    NEWS,
+    PROCESS_READ,
+    PROCESS_TERMINATE,
+    EnvironmentInfo,
+    EventRefused,
+    InitializeResult,
+    Method,
+    Notification,
+    ProcessClosed,
+    ProcessExited,
+    ProcessOutput,
+    ProtocolFault,
+    ReadParams,
+    TerminateParams,
+)
+
+P = TypeVar("P")
+R = TypeVar("R")
+
+_TRIES_MAX: Final = 8
+
+
+@attrs.frozen(kw_only=True)
+class ConnectionChange:
+    """The connection of a harness came or went."""
+
+    connected: bool
+    """It works now."""
+    position: int
+    """Counts the changes of this harness, from 1."""
+    reason: HarnessError | None = None
+    """Why it went."""
+    final: bool = False
+    """It will not come back: the session is lost."""
+
+
+@attrs.frozen(kw_only=True)
+class ClientStatistics:
+    """What a harness has counted."""
+
+    connections: int
+    """Connections made, the first included."""
+    followed_processes: int
+    """Processes followed now."""
+    unknown_news: int
+    """Notifications about nothing we know."""
+    read_pauses: int
+    """How often the connection was not read because nobody took its output."""
+    cleanups_failed: int
+    """Processes whose executor could not be told that nobody wants them."""
+
+
+class Core:
+    """State of one logical client. Each change is made in one breath."""
+
+    def __init__(
+        self, *, limits: HarnessLimits, new_id: Callable[[], str], on_change: Callable[[ConnectionChange], None] | None
+    ) -> None:
+        self.limits = limits
+        self.new_id = new_id
+        self.valve = ReadValve()
+        self.session_id: str | None = None
+        self.info: EnvironmentInfo | None = None
+        self.followed: dict[str, Followed] = {}
+        self.link: Link | None = None
+        self.nursery: trio.Nursery | None = None
+        self._failure: HarnessError | None = None
+        self._on_change = on_change
+        self._lot = trio.lowlevel.ParkingLot()
+        self._position = 0
+        self._connections = 0
+        self._unknown_news = 0
+        self._cleanups_failed = 0
+
+    @property
+    def failure(self) -> HarnessError | None:
+        """Why this client is of no use any more."""
+        return self._failure
+
+    def statistics(self) -> ClientStatistics:
+        """Give a snapshot."""
+        return ClientStatistics(
+            connections=self._connections,
+            followed_processes=len(self.followed),
+            unknown_news=self._unknown_news,
+            read_pauses=self.valve.pauses,
+            cleanups_failed=self._cleanups_failed,
+        )
+
+    def install(self, link: Link, result: InitializeResult) -> None:
+        """Use this connection from now on."""
+        self.link = link
+        self.session_id = result.session_id
+        self.info = result.environment_info or self.info
+        self._connections += 1
+        self._lot.unpark_all()
+        self._tell_change(connected=True)
+
+    def lost(self, reason: HarnessError) -> None:
+        """Begin recovering."""
+        self.link = None
+        self._tell_change(connected=False, reason=reason)
+
+    def fail(self, reason: HarnessError) -> None:
+        """Give up: every wait of this client ends with the reason."""
+        if self._failure is not None:
+            return
+        self._failure = reason
+        self.link, self.nursery = None, None
+        for followed in self.followed.values():
+            followed.fail(ProcessStateUnknown(followed.process_id, followed.backlog.arrived_seq, reason))
+        self._lot.unpark_all()
+        if self._connections:
+            self._tell_change(connected=False, reason=reason, final=True)
+
+    def _tell_change(self, **facts: Any) -> None:
+        self._position += 1
+        if self._on_change is not None:
+            self._on_change(ConnectionChange(position=self._position, **facts))
+
+    async def call(
+        self,
+        method: Method[P, R],
+        params: P,
+        *,
+        timeout_s: float | None = None,
+        identity: str = "",
+        cleanup: bool = False,
+        repeat: bool = False,
+    ) -> R:
+        """Call a method, waiting for a connection; ``repeat`` says that twice is as good as once.
+
+        Raises:
+            DidNotRun: It was never written.
+            MayHaveRun: It was written, and no answer came.
+            Failed: The answer is an error.
+
+        Cancelled:
+            As `Link.call`.
+        """
+        last: HarnessError | None = None
+        for _ in range(_TRIES_MAX):
+            try:
+                link = await self._connected(method.name, identity)
+                return await link.call(method, params, timeout_s=timeout_s, identity=identity, cleanup=cleanup)
+            except CallNotSent as error:
+                # Once an answer was lost, "not sent" is only true of the last try.
+                last = last if isinstance(last, AnswerLost) else error
+                if self._failure is not None or isinstance(error.reason, CallTimedOut):
+                    raise last from last.__cause__
+            except AnswerLost as error:
+                last = error
+                if not repeat:
+                    raise
+        assert last is not None, "every try ended in an error"
+        raise last
+
+    async def _connected(self, method: str, identity: str) -> Link:
+        while self._failure is None:
+            if self.link is not None and self.link.lost is None:
+                return self.link
+            await self._lot.park()
+        raise CallNotSent(method, self._failure, identity=identity) from self._failure
+
+    def on_news(self, notification: Notification) -> None:
+        """Give an event to its process; raises `InvalidParams`."""
+        news = NEWS.get(notification.method)
+        event = news.decode_params(notification.params) if news is not None else None
+        if not isinstance(event, ProcessOutput | ProcessExited | ProcessClosed):
+            self._unknown_news += 1
+            return
+        followed = self.followed.get(event.process_id)
+        if followed is None:
+            self._unknown_news += 1
+            return
+        try:
+            followed.accept(event)
+        except EventRefused:
+            # Too much came out of order: what was refused is asked for again, not lost.
+            self._refetch_soon(followed)
+
+    def follow(self, process_id: str) -> Followed:
+        """Expect events of a process, from before it is started."""
+        if process_id in self.followed:
+            raise InvalidArgument("process_id", f"process `{process_id}` is in use by this client")
+        if len(self.followed) >= self.limits.processes:
+            raise InvalidArgument("process_id", f"this client follows {self.limits.processes} processes, its limit")
+        followed = Followed(process_id, limits=self.limits, valve=self.valve)
+        self.followed[process_id] = followed
+        if self._failure is not None:
+            followed.fail(ProcessStateUnknown(process_id, 0, self._failure))
+        return followed
+
+    def forget(self, followed: Followed) -> None:
+        """Drop whatever still comes of a process."""
+        if self.followed.get(followed.process_id) is followed:
+            del self.followed[followed.process_id]
+        followed.forget()
+
+    def _refetch_soon(self, followed: Followed) -> None:
+        if self.nursery is not None and not followed.refetching:
+            followed.refetching = True
+            self.nursery.start_soon(self._refetch, followed)
+
+    async def _refetch(self, followed: Followed) -> None:
+        try:
+            await self.refetch(followed)
+        except HarnessError as error:
+            followed.fail(ProcessStateUnknown(followed.process_id, followed.backlog.arrived_seq, error))
+        finally:
+            followed.refetching = False
+
+    async def refetch(self, followed: Followed) -> None:
+        """Ask the executor for everything after the last event that came."""
+        params = ReadParams(process_id=followed.process_id, after_seq=followed.backlog.arrived_seq, wait_ms=0)
+        answer = await self.call(PROCESS_READ, params, identity=followed.process_id, repeat=True)
+        self.merge(followed, answer)
+
+    def merge(self, followed: Followed, answer: Any) -> None:
+        """Take a read answer; a process that it cannot continue fails and is ended."""
+        try:
+            followed.recover(answer)
+        except ProtocolFault as fault:
+            self.give_up(followed, str(fault))
+
+    def give_up(self, followed: Followed, why: str) -> None:
+        """Fail one process and end it at the executor."""
+        reason = f"failed to recover process {followed.process_id}: {why}"
+        followed.fail(ProcessFailed(followed.process_id, followed.backlog.arrived_seq, reason))
+        self.terminate_soon(followed.process_id)
+
+    def terminate_soon(self, process_id: str) -> None:
+        """Tell the executor, from a task of the client's own, that nobody wants a process any more."""
+        if self.nursery is not None:
+            self.nursery.start_soon(self._terminate, process_id)
+
+    async def _terminate(self, process_id: str) -> None:
+        params = TerminateParams(process_id=process_id)
+        try:
+            await self.call(PROCESS_TERMINATE, params, identity=process_id, cleanup=True, repeat=True)
+        except Failed:
+            pass  # It answered: there is nothing left to tell.
+        except HarnessError:
+            self._cleanups_failed += 1

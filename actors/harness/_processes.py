@@ -1,0 +1,223 @@
+"""Starting processes, and never leaving one behind that nobody wants."""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import PurePath
+from types import TracebackType
+from typing import Any
+
+import trio
+
+from actors.harness._core import Core
+from actors.harness._errors import (
+    AnswerLost,
+    HarnessError,
+    InvalidArgument,
+    ProcessNeverStarted,
+    RequestRejected,
+    TransportClosed,
+)
+from actors.harness._followed import Followed
+from actors.harness._process import Process
+from actors.protocol import (
+    PROCESS_READ,
+    PROCESS_START,
+    EnvironmentPolicy,
+    PathUriRefused,
+    ReadParams,
+    StartParams,
+    uri_from_path,
+)
+
+
+class Processes:
+    """Processes of one environment."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    def start(
+        self,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str] | None = None,
+        cwd: str | PurePath | None = None,
+        pipe_stdin: bool = False,
+        tty: bool = False,
+        arg0: str | None = None,
+        env_policy: EnvironmentPolicy | None = None,
+        process_id: str | None = None,
+        metadata: Any = None,
+    ) -> "StartingProcess":
+        """Start a process for as long as the context lasts: ``async with ... as process``.
+
+        Leaving the context, for whatever reason, kills the process's group if it has not ended, and waits a bounded
+        time for its end.
+
+        Args:
+            argv: Program and arguments.
+            env: The process's whole environment; nothing is inherited unless ``env_policy`` asks for it.
+            cwd: An absolute path, or a `file:` URI; the executor's own folder when left out.
+            pipe_stdin: Keep standard input open.
+            tty: Run on a terminal; all output comes as one stream.
+            arg0: What the program sees as its own name.
+            env_policy: Begin with the executor's variables.
+            process_id: Unique in the session; made up when left out.
+            metadata: Goes to the executor as it is.
+
+        Raises:
+            InvalidArgument: An argument breaks a rule.
+            DidNotRun: It was not started, for certain; on entering the context, as the next two.
+            MayHaveRun: It may run: the connection was lost for good.
+            RequestRejected: The executor could not start it.
+
+        Cancelled:
+            While starting: the executor is told to end it.
+        """
+        params = StartParams(
+            process_id=self._core.new_id() if process_id is None else process_id,
+            argv=_checked_argv(argv),
+            cwd=_cwd_uri(cwd, self._core),
+            env=_checked_env(env),
+            tty=tty,
+            pipe_stdin=pipe_stdin,
+            arg0=arg0,
+            env_policy=env_policy,
+            metadata=metadata,
+        )
+        return StartingProcess(self._core, params)
+
+
+class StartingProcess:
+    """A process that runs while its context is open. Handed out by `Processes.start`."""
+
+    def __init__(self, core: Core, params: StartParams) -> None:
+        self._core = core
+        self._params = params
+        self._followed: Followed | None = None
+        self._settled = trio.Event()
+        self._error: HarnessError | None = None
+        self._unwanted = False
+
+    async def __aenter__(self) -> Process:
+        if self._followed is not None:
+            raise InvalidArgument("process", "a context of start() is entered once; call start() again")
+        nursery = self._core.nursery
+        self._followed = self._core.follow(self._params.process_id)
+        try:
+            if nursery is None:
+                await self._start(self._followed)
+            else:
+                # In a task of the client's own: if we are cancelled, it still learns what became of the start.
+                nursery.start_soon(self._start, self._followed)
+            await self._settled.wait()
+        except BaseException:
+            self._unwanted = True
+            if self._settled.is_set():
+                # It was started in the very step in which we were cancelled.
+                self._drop(self._followed)
+            raise
+        if self._error is not None:
+            self._core.forget(self._followed)
+            raise self._error
+        return Process(self._core, self._followed, self._params)
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        assert self._followed is not None, "a context is entered before it is left"
+        try:
+            if not self._followed.over:
+                await self._terminate(self._followed)
+        finally:
+            self._core.forget(self._followed)
+
+    async def _terminate(self, followed: Followed) -> None:
+        process = Process(self._core, followed, self._params)
+        told = False
+        followed.stop_reading()
+        with trio.move_on_after(self._core.limits.cleanup_s) as scope:
+            scope.shield = True
+            try:
+                await process.terminate()
+                told = True
+                await followed.wait_over()
+            except HarnessError:
+                told = self._core.failure is not None
+        if not told:
+            self._core.terminate_soon(followed.process_id)
+
+    def _drop(self, followed: Followed) -> None:
+        """Nobody wants it any more, and what became of its start is known."""
+        self._core.forget(followed)
+        if self._error is None:
+            self._core.terminate_soon(followed.process_id)
+
+    async def _start(self, followed: Followed) -> None:
+        # If the client ends in the middle, this task is cancelled and its waiter is not: it must not see a success.
+        self._error = AnswerLost(PROCESS_START.name, TransportClosed(), identity=followed.process_id)
+        try:
+            await self._call(followed)
+        except HarnessError as error:
+            self._error = error
+        else:
+            self._error = None
+            followed.started = True
+        finally:
+            self._settled.set()
+        if self._unwanted:
+            self._drop(followed)
+
+    async def _call(self, followed: Followed) -> None:
+        process_id = followed.process_id
+        try:
+            await self._core.call(PROCESS_START, self._params, identity=process_id)
+        except AnswerLost as lost:
+            # Not sent again. The session is still ours, so the executor can say what became of this id.
+            params = ReadParams(process_id=process_id, after_seq=followed.backlog.arrived_seq, wait_ms=0)
+            try:
+                answer = await self._core.call(PROCESS_READ, params, identity=process_id, repeat=True)
+            except RequestRejected:
+                raise ProcessNeverStarted(process_id) from lost
+            except HarnessError:
+                raise lost from lost.__cause__
+            self._core.merge(followed, answer)
+
+
+def _checked_argv(argv: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(argv, str | bytes):
+        raise InvalidArgument("argv", 'give a list, such as ["sh", "-c", "echo hi"], not one string')
+    if not argv:
+        raise InvalidArgument("argv", "must not be empty")
+    for position, item in enumerate(argv):
+        _check_text(f"argv[{position}]", item)
+    return tuple(argv)
+
+
+def _checked_env(env: Mapping[str, str] | None) -> dict[str, str]:
+    for name, value in (env or {}).items():
+        # The value may be a secret: only its name is told.
+        _check_text("env", name)
+        _check_text(f"env[{name!r}]", value)
+        if "=" in name or not name:
+            raise InvalidArgument("env", f"{name!r} is no name of a variable")
+    return dict(env or {})
+
+
+def _check_text(field: str, value: object) -> None:
+    if not isinstance(value, str):
+        raise InvalidArgument(field, f"must be text, not {type(value).__name__}")
+    if "\0" in value:
+        raise InvalidArgument(field, "must not hold a NUL character")
+
+
+def _cwd_uri(cwd: str | PurePath | None, core: Core) -> str:
+    if cwd is None:
+        return (core.info.cwd if core.info else None) or "file:///"
+    text = os.fspath(cwd)
+    if text.startswith("file:"):
+        return text
+    try:
+        return uri_from_path(text)
+    except PathUriRefused as fault:
+        raise InvalidArgument("cwd", fault.rule) from None

@@ -1,0 +1,66 @@
+"""Whether and when to try again to resume a session. Knows no connection and no clock."""
+
+import hashlib
+
+import attrs
+
+from actors.harness._errors import (
+    AnswerLost,
+    CallNotSent,
+    CallTimedOut,
+    Disconnected,
+    InitializeTimedOut,
+    RequestRejected,
+    TransportClosed,
+    WebSocketConnectFailed,
+    WebSocketConnectTimedOut,
+)
+from actors.protocol import ErrorCode
+
+_DOUBLINGS_MAX = 4
+_REFUSED_FOR_GOOD = frozenset({401, 403, 404})
+
+
+@attrs.frozen(kw_only=True)
+class RecoveryPolicy:
+    """How to get a lost connection back. The defaults are those for a plain WebSocket."""
+
+    budget_s: float = 25.0
+    """From the loss until giving up; below the time an executor keeps a session."""
+    first_delay_s: float = 0.1
+    """Between the first two tries."""
+    delay_max_s: float = 0.1
+    """The delay doubles up to this, at most four times."""
+    jitter: float = 0.0
+    """At most this share of the delay comes on top, by session and try, to spread a crowd."""
+
+    def __attrs_post_init__(self) -> None:
+        for name in ("budget_s", "first_delay_s", "delay_max_s"):
+            if not getattr(self, name) > 0:
+                raise ValueError(f"{name} must be greater than zero")
+        if not 0 <= self.jitter <= 1:
+            raise ValueError("jitter must be between 0 and 1")
+
+    def delay_s(self, session_id: str, attempt: int) -> float:
+        """Give the time to wait after a failed try; the first try is 0."""
+        base_s = min(self.first_delay_s * float(2 ** min(attempt, _DOUBLINGS_MAX)), self.delay_max_s)
+        digest = hashlib.sha256(f"{session_id}\0{attempt}".encode("utf-8", "surrogatepass")).digest()
+        share = int.from_bytes(digest[:8], "big") / 2**64
+        return base_s * (1 + self.jitter * share)
+
+
+def is_worth_retrying(error: BaseException) -> bool:
+    """Tell whether another try at resuming can end better."""
+    match error:
+        case CallNotSent(reason=reason) | AnswerLost(reason=reason):
+            return is_worth_retrying(reason)
+        case WebSocketConnectFailed(status=status):
+            return status not in _REFUSED_FOR_GOOD
+        case Disconnected() | TransportClosed() | WebSocketConnectTimedOut() | InitializeTimedOut() | CallTimedOut():
+            return True
+        case RequestRejected(code=ErrorCode.SESSION_ATTACHED):
+            return True
+        case RequestRejected(code=ErrorCode.TRANSPORT_CLOSED, message=message):
+            return message == "JSON-RPC transport closed"
+        case _:
+            return False

@@ -1,0 +1,1 @@
+"""Numbers, each with the question it answers: `python -m benchmarks`."""

@@ -1,0 +1,62 @@
+"""How long to wait before a child is brought back. Randomness is an argument."""
+
+import attrs
+
+from supervision._errors import InvalidSpec
+
+__all__ = ["Backoff"]
+
+
+@attrs.frozen(kw_only=True)
+class Backoff:
+    """Growing delays between the restarts of one child; waiting costs no restarts of the budget."""
+
+    first_s: float = 0.1
+    """Delay before the first restart, in seconds."""
+    factor: float = 2.0
+    """What the delay grows by from one restart to the next."""
+    max_s: float = 30.0
+    """The longest delay, in seconds, before jitter."""
+    jitter: float = 0.1
+    """The delay is scaled by a random factor between ``1 - jitter`` and ``1 + jitter``."""
+    healthy_s: float = 60.0
+    """A child up for at least this long starts again from ``first_s``; less does not clear its history."""
+
+    def __attrs_post_init__(self) -> None:
+        _check(self.first_s > 0, "first_s", "must be more than 0 seconds (leave backoff out for no delay)")
+        _check(self.factor >= 1, "factor", "must be at least 1, or delays would shrink")
+        _check(self.first_s <= self.max_s < float("inf"), "max_s", "must be finite and at least first_s")
+        _check(0 <= self.jitter < 1, "jitter", "must be at least 0 and less than 1")
+        _check(self.healthy_s > 0, "healthy_s", "must be more than 0 seconds")
+
+    def delay_s(self, attempt: int, chance: float) -> float:
+        """Return the delay before restart number ``attempt`` (from 1), for a ``chance`` in [0, 1)."""
+        # Beyond 64 doublings a float overflows; every sensible max_s is reached long before.
+        plain = min(self.max_s, self.first_s * self.factor ** min(attempt - 1, 64))
+        return plain * (1 + self.jitter * (2 * chance - 1))
+
+    def fastest_s(self, restarts: int) -> float:
+        """Return the shortest time in which ``restarts`` restarts can follow one another."""
+        total = 0.0
+        for attempt in range(1, restarts + 1):
+            delay = self.delay_s(attempt, 0.0)
+            if delay >= self.max_s * (1 - self.jitter):
+                return total + delay * (restarts - attempt + 1)
+            total += delay
+        return total
+
+
+def _check(holds: bool, field: str, rule: str) -> None:
+    if not holds:
+        raise InvalidSpec(f"Backoff.{field}", rule)
+
+
+def check_reachable(backoff: Backoff, restarts: int, period_s: float) -> None:
+    """Refuse a backoff so slow that its child could crash for ever and never use up the budget."""
+    fastest_s = backoff.fastest_s(restarts)
+    if fastest_s > period_s:
+        raise InvalidSpec(
+            "backoff",
+            f"{restarts} restarts take at least {fastest_s:g} s with these delays, so the supervisor's limit of "
+            f"{restarts} within {period_s:g} s could never be reached: shorten the delays or lengthen period_s",
+        )

@@ -1,0 +1,227 @@
+"""A child as its supervisor's users hold it, and the task of one of its generations."""
+
+# pyright: reportPrivateUsage=false
+# A handle's private half belongs to its package; users see only its public one.
+
+from collections.abc import Callable
+from contextvars import Context
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import trio
+
+from supervision._book import KILL_WAIT_S
+from supervision._errors import ChildWillNotStop
+from supervision._exits import KILLED, OBEYED, RETURNED, exit_of
+from supervision._refusals import raise_start_failed
+from supervision._specs import AnySpec, ChildSpec
+from supervision._states import ChildState, Entry
+
+if TYPE_CHECKING:
+    from supervision._engine import Engine
+
+__all__ = ["Child", "ChildStatus"]
+
+T_contra = TypeVar("T_contra", contravariant=True)
+
+_DOWN = frozenset({ChildState.STOPPED, ChildState.GONE})
+
+
+class ChildStatus(Generic[T_contra]):
+    """What one generation of a child is given as ``task_status``: how it speaks to its supervisor."""
+
+    __slots__ = ("_child", "_engine", "_on_stop", "_scope", "asked", "fault", "generation", "killed")
+
+    def __init__(self, engine: "Engine", child: "Child", generation: int) -> None:
+        self._engine, self._child = engine, child
+        self._on_stop: Callable[[], object] | None = None
+        self._scope = trio.CancelScope()
+        self.generation = generation
+        """Which life of the child this is; the first is 1."""
+        self.asked = False
+        """Whether it was asked to stop."""
+        self.killed = False
+        """Whether it was cancelled for good."""
+        self.fault: Exception | None = None
+        """What its `on_stop` function raised."""
+
+    @property
+    def path(self) -> str:
+        """The child's address, from the root down."""
+        return self._child.path
+
+    @property
+    def child(self) -> "Child":
+        """The child this is a generation of."""
+        return self._child
+
+    def started(self, value: T_contra | None = None) -> None:
+        """Say that the child can serve; ``value`` becomes `Child.value`. Once only."""
+        self._engine.child_started(self._child, self.generation, value)
+
+    def on_stop(self, callback: Callable[[], object]) -> None:
+        """Be asked to stop by a call of this plain function instead of by cancellation.
+
+        Cancellation still follows after ``shutdown_s``. If the function raises, the child is cancelled at once, and
+        what it raised counts as what the child raised.
+        """
+        self._on_stop = callback
+        if self.asked:
+            self.ask()
+
+    def ask(self) -> None:
+        """Ask politely: call what was registered, else cancel."""
+        self.asked = True
+        if self._on_stop is None:
+            self._scope.cancel()
+            return
+        try:
+            self._on_stop()
+        except Exception as error:
+            # It concerns the child, not whoever asked for the stop: they may be anyone.
+            self.fault = error
+            self._scope.cancel()
+
+    def kill(self) -> None:
+        """Cancel it."""
+        self.asked = self.killed = True
+        self._scope.cancel()
+
+
+class Child:
+    """A handle to one child over all its generations. Given by a supervisor, never made."""
+
+    __slots__ = ("_context", "_engine", "_entry", "_owned", "_status", "_value", "_waiters")
+
+    def __init__(self, engine: "Engine", spec: AnySpec, context: Context) -> None:
+        self._engine = engine
+        self._entry = Entry(spec, self)
+        # Each generation starts from the context in which the child was added, not from what the last one left.
+        self._context = context
+        self._status: ChildStatus[Any] | None = None
+        self._value: Any = None
+        self._waiters: list[trio.lowlevel.Task] | None = None
+        # The handle of a nested supervisor or pool, which outlives its generations.
+        self._owned: Any = None
+
+    def __repr__(self) -> str:
+        return f"<Child {self.path} generation {self.generation} {self.state.value}>"
+
+    @property
+    def name(self) -> str:
+        """Its name in its supervisor."""
+        return self._entry.name
+
+    @property
+    def path(self) -> str:
+        """Its address, from the root down."""
+        return f"{self._engine.path}/{self._entry.name}"
+
+    @property
+    def spec(self) -> AnySpec:
+        """What it is started from."""
+        return self._entry.spec
+
+    @property
+    def state(self) -> ChildState:
+        """What it is doing now."""
+        return self._entry.state
+
+    @property
+    def generation(self) -> int:
+        """Which life it is in; 0 before the first."""
+        return self._entry.generation
+
+    @property
+    def value(self) -> Any:
+        """What its latest generation gave to ``task_status.started()``."""
+        return self._value
+
+    async def wait_started(self) -> None:
+        """Wait until it is up.
+
+        Raises:
+            StartFailed: It ended, or was stopped, without coming up; the cause is its own exception.
+
+        Cancelled:
+            Only the wait ends; the child goes on.
+        """
+        await trio.lowlevel.checkpoint()
+        while self._entry.state is not ChildState.RUNNING:
+            if self._entry.state in _DOWN:
+                raise_start_failed(self._engine.path, self._entry)
+            await self._next_change()
+
+    async def wait_stopped(self) -> None:
+        """Wait until it is down and no restart is due: stopped, or forgotten.
+
+        Raises:
+            ChildWillNotStop: It was killed and goes on.
+
+        Cancelled:
+            Only the wait ends.
+        """
+        await trio.lowlevel.checkpoint()
+        while self._entry.state not in _DOWN:
+            if self._entry.stuck:
+                raise ChildWillNotStop(self.path, self.generation, KILL_WAIT_S)
+            await self._next_change()
+
+    def request_stop(self) -> None:
+        """Ask it to stop, in the way and with the time its spec says; not brought back. Does not wait."""
+        self._engine.request_stop(self._entry)
+
+    async def _next_change(self) -> None:
+        task = trio.lowlevel.current_task()
+        waiters = self._waiters = self._waiters or []
+        waiters.append(task)
+
+        def abort(_: object) -> trio.lowlevel.Abort:
+            if task in waiters:
+                waiters.remove(task)
+            return trio.lowlevel.Abort.SUCCEEDED
+
+        await trio.lowlevel.wait_task_rescheduled(abort)
+
+    def changed(self) -> None:
+        """Wake whoever waits for it to be up or down."""
+        waiters, self._waiters = self._waiters, None
+        for task in waiters or ():
+            trio.lowlevel.reschedule(task)
+
+
+async def live(child: Child, status: ChildStatus[Any]) -> None:
+    """Run one generation of a child and tell its supervisor how it ended, whatever happens."""
+    how, clean = KILLED, False
+    try:
+        with status._scope:
+            if status.asked:
+                how = OBEYED  # Stopped before its first step: the user's function is never entered.
+            else:
+                spec = child._entry.spec
+                if isinstance(spec, ChildSpec):
+                    await spec.run(*spec.args, task_status=status)
+                else:
+                    await status._engine.serve_nested(spec, status)
+                how = RETURNED
+        if status._scope.cancelled_caught:
+            how = KILLED if status.killed else OBEYED
+        if status.fault is not None:
+            how = exit_of(status.fault)
+        clean = True
+    except Exception as error:
+        how, clean = exit_of(_without_our_frame(error)), True
+    except BaseExceptionGroup as group:
+        rest = group.split(trio.Cancelled)[1]
+        how = exit_of(rest) if rest is not None else KILLED
+        raise
+    finally:
+        # Not clean: Ctrl-C, an exit of the interpreter, or the cancellation that follows one.
+        status._engine.child_exited(child, status.generation, how, clean=clean)
+        del how
+
+
+def _without_our_frame(error: Exception) -> Exception:
+    # What is kept of a crash must not keep our frame, whose locals hold the child, which holds the crash.
+    if error.__traceback__ is not None and error.__traceback__.tb_next is not None:
+        error.__traceback__ = error.__traceback__.tb_next
+    return error

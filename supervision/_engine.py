@@ -1,0 +1,317 @@
+"""The waiting half of one generation of a supervisor: it tells the plan the news and obeys its orders.
+
+It decides nothing. Its children live in a nursery that outside cancellation does not reach: being cancelled is news
+like any other, and the plan answers it with an ordered stop that has a bound.
+"""
+
+# pyright: reportPrivateUsage=false
+# A handle's private half belongs to its package; users see only its public one.
+
+import math
+import random
+from collections import deque
+from collections.abc import Callable
+from contextvars import copy_context
+from itertools import islice
+from typing import Any, Final
+
+import trio
+
+from supervision._child import Child, ChildStatus, live
+from supervision._errors import SupervisorClosed
+from supervision._exits import Exit
+from supervision._hub import Hub
+from supervision._news import (
+    Add,
+    Answer,
+    Ask,
+    Close,
+    CloseAsked,
+    CloseReason,
+    Exited,
+    Kill,
+    KillAll,
+    News,
+    Order,
+    Report,
+    Rested,
+    Start,
+    Started,
+    StopAsked,
+    Wake,
+    WakeSoon,
+    Woke,
+)
+from supervision._plan import Plan
+from supervision._refusals import raise_refused, raise_start_failed
+from supervision._specs import AnySpec, ChildSpec, PoolSpec, SupervisorSpec, check_fits
+from supervision._states import WITH_TASK, ChildState, Entry, Ticket, Verdict
+from supervision._timers import Timers
+from supervision._tree import ChildNode, SupervisorNode, child_node
+
+__all__: list[str] = []
+
+
+class Engine:
+    """One generation of a supervisor at work."""
+
+    def __init__(self, plan: Plan, hub: Hub, serve_nested: "ServeNested") -> None:
+        self.plan: Final = plan
+        self.path: Final = plan.path
+        self.hub: Final = hub
+        self.timers: Final = Timers(self._woke, plan.activity)
+        self.closed: Final = trio.Event()
+        # Called once, when the supervisor begins to end for whatever reason.
+        self.on_closing: Callable[[CloseReason], object] | None = None
+        self._serve_nested = serve_nested
+        self._nursery: trio.Nursery | None = None
+        self._backlog: deque[Order] = deque()
+        self._obeying = False
+
+    # --- Telling and obeying ---
+
+    def feed(self, news: News) -> None:
+        """Tell the plan and carry out what it orders, before anything else happens."""
+        was_closing = self.plan.closing
+        orders = self.plan.handle(news, trio.current_time())
+        if self._obeying:
+            # An `on_stop` of the user called us back: what was ordered before goes first.
+            self._backlog.extend(orders)
+        else:
+            self._obey_all(orders)
+        if self.plan.closing is not None and was_closing is None and self.on_closing is not None:
+            self.on_closing(self.plan.closing)
+
+    def _obey_all(self, orders: list[Order]) -> None:
+        self._obeying = True
+        try:
+            for order in orders:
+                _OBEY[type(order)](self, order)
+            while self._backlog:
+                order = self._backlog.popleft()
+                _OBEY[type(order)](self, order)
+        finally:
+            self._obeying = False
+
+    def _start(self, order: Start) -> None:
+        entry = order.entry
+        child: Child = entry.handle  # type: ignore[assignment]  # The plan passes it through unread.
+        status: ChildStatus[Any] = ChildStatus(self, child, entry.generation)
+        child._status = status
+        child._context.run(self._spawn, child, status)
+        if order.wake_at_s != math.inf:
+            self.timers.set(entry, order.wake_at_s)
+
+    def _spawn(self, child: Child, status: ChildStatus[Any]) -> None:
+        assert self._nursery is not None, "orders come only while the supervisor is open"
+        self._nursery.start_soon(live, child, status, name=child._entry.name)
+
+    def _ask(self, order: Ask) -> None:
+        self.timers.set(order.entry, order.wake_at_s)
+        child: Child = order.entry.handle  # type: ignore[assignment]
+        if child._status is not None:
+            child._status.ask()
+
+    def _kill(self, order: Kill) -> None:
+        self.timers.set(order.entry, order.wake_at_s)
+        child: Child = order.entry.handle  # type: ignore[assignment]
+        if child._status is not None:
+            child._status.kill()
+
+    def _wake(self, order: Wake) -> None:
+        self.timers.set(order.entry, order.wake_at_s)
+
+    def _wake_soon(self, order: WakeSoon) -> None:
+        self.timers.soon(order.entry)
+
+    def _rested(self, order: Rested) -> None:
+        entry = order.entry
+        if entry.timer is not None:
+            self.timers.clear(entry)
+        child: Child = entry.handle  # type: ignore[assignment]
+        child._status = None
+        if isinstance(entry.spec, ChildSpec) and entry.spec.on_gone is not None:
+            entry.spec.on_gone(entry.last_exit.cause if entry.last_exit is not None else None)
+        child.changed()
+        if entry.state is ChildState.GONE:
+            # Without this the two would hold each other until a collection.
+            entry.handle = None
+
+    def _answer(self, order: Answer) -> None:
+        ticket = order.ticket
+        if ticket.task is not None:
+            task: trio.lowlevel.Task = ticket.task  # type: ignore[assignment]
+            ticket.task = None
+            trio.lowlevel.reschedule(task)
+
+    def _close(self, order: Close) -> None:
+        self.hub.leave(self.path, self.plan)
+        self.closed.set()
+
+    def _report(self, order: Report) -> None:
+        self.hub.emit(order.event)
+
+    # --- News from children ---
+
+    def child_started(self, child: Child, generation: int, value: object) -> None:
+        """Pass on that a child said started."""
+        entry = child._entry
+        if entry.generation == generation and entry.state is ChildState.RUNNING:
+            raise RuntimeError(f"{child.path} said started twice")
+        if entry.generation == generation and entry.state is ChildState.STARTING:
+            child._value = value
+            if entry.timer is not None:
+                self.timers.clear(entry)
+            self.feed(Started(entry, generation))
+            if child._waiters is not None:
+                child.changed()
+
+    def child_exited(self, child: Child, generation: int, how: Exit, *, clean: bool) -> None:
+        """Pass on that the task of a child has ended."""
+        entry = child._entry
+        if entry.timer is not None:
+            self.timers.clear(entry)
+        if not clean:
+            self.feed(KillAll())
+        chance = random.random() if entry.spec.backoff is not None else 0.5  # noqa: S311  # Jitter is no secret.
+        self.feed(Exited(entry, generation, how, chance))
+
+    def _woke(self, entry: Entry, generation: int) -> None:
+        self.feed(Woke(entry, generation))
+        if entry.stuck:
+            child: Child = entry.handle  # type: ignore[assignment]
+            child.changed()
+
+    async def serve_nested(self, spec: SupervisorSpec | PoolSpec, status: ChildStatus[Any]) -> None:
+        """Run a supervisor that is a child of this one."""
+        await self._serve_nested(self, spec, status)
+
+    # --- Commands ---
+
+    def add_nowait(self, spec: AnySpec) -> tuple[Child, Ticket]:
+        """Take in a child and schedule its start."""
+        if spec.significant or spec.backoff is not None:
+            check_fits(spec, self.plan.intensity, self.plan.auto_shutdown)
+        if self._nursery is None:
+            raise SupervisorClosed(self.path)
+        child = Child(self, spec, copy_context())
+        ticket = Ticket()
+        self.feed(Add(child._entry, ticket))
+        if ticket.verdict is not None and ticket.verdict is not Verdict.START_FAILED:
+            raise_refused(self.path, ticket, spec.name)
+        return child, ticket
+
+    async def add(self, spec: AnySpec) -> Child:
+        """Take in a child and wait until it is up."""
+        child, ticket = self.add_nowait(spec)
+        await self.answered(ticket, undo=child._entry)
+        if ticket.verdict is not Verdict.OK:
+            raise_start_failed(self.path, child._entry)
+        return child
+
+    def command_nowait(self, news: News, ticket: Ticket, name: str) -> None:
+        """Give a command that is answered at once."""
+        if self._nursery is None:
+            raise SupervisorClosed(self.path)
+        self.feed(news)
+        if ticket.verdict is not Verdict.OK:
+            raise_refused(self.path, ticket, name)
+
+    async def command(self, news: News, ticket: Ticket, name: str, *, undo_start: bool = False) -> None:
+        """Give a command and wait for its answer."""
+        if self._nursery is None:
+            raise SupervisorClosed(self.path)
+        self.feed(news)
+        undo = self.plan.find(name) if undo_start and ticket.verdict is None else None
+        await self.answered(ticket, undo=undo)
+        if ticket.verdict is not Verdict.OK:
+            raise_refused(self.path, ticket, name)
+
+    async def answered(self, ticket: Ticket, *, undo: Entry | None = None) -> None:
+        """Wait for an answer; when cancelled, stop what was to be started."""
+        if ticket.verdict is not None:
+            await trio.lowlevel.checkpoint()
+            return
+        ticket.task = trio.lowlevel.current_task()
+        cancelled = False
+
+        def abort(_: object) -> trio.lowlevel.Abort:
+            nonlocal cancelled
+            cancelled, ticket.task = True, None
+            return trio.lowlevel.Abort.SUCCEEDED
+
+        try:
+            await trio.lowlevel.wait_task_rescheduled(abort)
+        finally:
+            # Also when the answer came in the same turn: whoever was cancelled never learns of it.
+            if cancelled and undo is not None:
+                self.request_stop(undo)
+
+    def request_stop(self, entry: Entry) -> None:
+        """Stop a child without waiting."""
+        if self._nursery is not None:
+            self.feed(StopAsked(entry, Ticket()))
+
+    def close(self) -> None:
+        """Begin the ordered stop of everything."""
+        if self._nursery is not None:
+            self.feed(CloseAsked())
+
+    def kill_all(self) -> None:
+        """Begin the immediate stop of everything."""
+        if self._nursery is not None:
+            self.feed(KillAll())
+
+    # --- Looking ---
+
+    def picture(self, pool_children_max: int) -> SupervisorNode:
+        """Return the picture of this supervisor and of all below it."""
+        plan, now_s = self.plan, trio.current_time()
+        shown = list(islice(plan.entries, pool_children_max)) if plan.is_pool else list(plan.entries)
+        return SupervisorNode(
+            path=self.path,
+            strategy=None if plan.is_pool else plan.strategy,
+            auto_shutdown=plan.auto_shutdown,
+            restarts_in_window=plan.window.count(now_s),
+            restarts_allowed=plan.intensity.restarts,
+            period_s=plan.intensity.period_s,
+            closing=plan.closing is not None,
+            children=tuple(self._picture_of(entry, now_s, pool_children_max) for entry in shown),
+            omitted=len(plan.entries) - len(shown),
+        )
+
+    def _picture_of(self, entry: Entry, now_s: float, pool_children_max: int) -> ChildNode:
+        below = None
+        child = entry.handle
+        if isinstance(child, Child) and child._owned is not None and entry.state in WITH_TASK:
+            below = child._owned._engine.picture(pool_children_max)
+        return child_node(entry, f"{self.path}/{entry.name}", now_s, below)
+
+    # --- The nursery ---
+
+    async def hold_children(self, task_status: trio.TaskStatus[None]) -> None:
+        """Own the children's nursery until the plan has closed."""
+        with trio.CancelScope(shield=True):
+            async with trio.open_nursery(strict_exception_groups=True) as nursery:
+                self._nursery = nursery
+                self.hub.join(self.plan)
+                nursery.start_soon(self.timers.run, name=f"timers of {self.path}")
+                task_status.started()
+                await self.closed.wait()
+                self._nursery = None
+                nursery.cancel_scope.cancel()
+
+
+ServeNested = Callable[[Engine, SupervisorSpec | PoolSpec, ChildStatus[Any]], Any]
+
+_OBEY: Final[dict[type[Any], Callable[[Engine, Any], None]]] = {
+    Start: Engine._start,
+    Ask: Engine._ask,
+    Kill: Engine._kill,
+    Wake: Engine._wake,
+    WakeSoon: Engine._wake_soon,
+    Rested: Engine._rested,
+    Answer: Engine._answer,
+    Close: Engine._close,
+    Report: Engine._report,
+}

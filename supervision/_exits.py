@@ -1,0 +1,58 @@
+"""How a child ended, and what that means for its restart. Knows exceptions; does not know tasks."""
+
+import enum
+from typing import cast
+
+import attrs
+
+from supervision._errors import RestartIntensityExceeded, Shutdown
+from supervision._specs import Restart
+
+__all__ = ["Exit", "ExitKind"]
+
+
+class ExitKind(enum.Enum):
+    """The four ways a child can end."""
+
+    NORMAL = "normal"
+    """It returned."""
+    SHUTDOWN = "shutdown"
+    """It obeyed a stop, raised `Shutdown`, or is a supervisor that gave up or shut itself down."""
+    CRASHED = "crashed"
+    """It raised anything else."""
+    KILLED = "killed"
+    """It was cancelled without being asked, or after it had been asked in vain."""
+
+
+@attrs.frozen
+class Exit:
+    """One end of one generation of a child."""
+
+    kind: ExitKind
+    """Which of the four ways."""
+    cause: BaseException | None = attrs.field(default=None, eq=False)
+    """What it raised, if it raised."""
+
+
+RETURNED = Exit(ExitKind.NORMAL)
+OBEYED = Exit(ExitKind.SHUTDOWN)
+KILLED = Exit(ExitKind.KILLED)
+
+
+def exit_of(error: BaseException) -> Exit:
+    """Tell a shutdown from a crash. A group is a shutdown when each of its leaves is one."""
+    return Exit(ExitKind.SHUTDOWN if _on_purpose(error) else ExitKind.CRASHED, error)
+
+
+def _on_purpose(error: BaseException) -> bool:
+    if isinstance(error, BaseExceptionGroup):
+        group = cast("BaseExceptionGroup[BaseException]", error)
+        return all(_on_purpose(inner) for inner in group.exceptions)
+    return isinstance(error, Shutdown | RestartIntensityExceeded)
+
+
+def wants_restart(restart: Restart, kind: ExitKind) -> bool:
+    """Say whether a child of this restart kind comes back after an end of this kind that nobody asked for."""
+    if restart is Restart.PERMANENT:
+        return True
+    return restart is Restart.TRANSIENT and kind in {ExitKind.CRASHED, ExitKind.KILLED}

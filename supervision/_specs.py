@@ -1,0 +1,191 @@
+"""What to supervise: frozen values that are valid because they exist."""
+
+import enum
+import math
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+import attrs
+
+from supervision._backoff import Backoff, check_reachable
+from supervision._errors import InvalidSpec
+from supervision._intensity import RestartIntensity
+
+__all__ = ["AutoShutdown", "ChildSpec", "PoolSpec", "Restart", "Strategy", "SupervisorSpec"]
+
+
+class Restart(enum.Enum):
+    """When a child that ended without being asked comes back."""
+
+    PERMANENT = "permanent"
+    """Always."""
+    TRANSIENT = "transient"
+    """Only after a crash."""
+    TEMPORARY = "temporary"
+    """Never; it is forgotten when it ends."""
+
+
+class Strategy(enum.Enum):
+    """Which siblings share the fate of a child that is restarted."""
+
+    ONE_FOR_ONE = "one_for_one"
+    """None."""
+    ONE_FOR_ALL = "one_for_all"
+    """All."""
+    REST_FOR_ONE = "rest_for_one"
+    """Those started after it."""
+
+
+class AutoShutdown(enum.Enum):
+    """Whether a supervisor ends when its significant children have ended by themselves."""
+
+    NEVER = "never"
+    ANY_SIGNIFICANT = "any_significant"
+    ALL_SIGNIFICANT = "all_significant"
+
+
+@attrs.frozen(init=False, eq=False)
+class ChildSpec:
+    """How to start, restart and stop one child."""
+
+    name: str
+    """Unique in its supervisor, without ``/``; in a pool only a label."""
+    run: Callable[..., Awaitable[object]]
+    """Async function of ``args`` and ``task_status``; it calls ``task_status.started(value)`` when it can serve."""
+    args: tuple[Any, ...]
+    """Positional arguments of ``run``, the same for each generation."""
+    restart: Restart
+    """When the child comes back by itself."""
+    shutdown_s: float
+    """How long it may take after being asked to stop before it is killed; 0 kills at once, `math.inf` waits."""
+    start_timeout_s: float
+    """How long it may take until it says started; `math.inf` waits."""
+    backoff: Backoff | None
+    """Delays between restarts; None brings it back at once."""
+    significant: bool
+    """Whether its own end can end the supervisor; see `AutoShutdown`."""
+    on_gone: Callable[[BaseException | None], object] | None
+    """Plain function, called in the step in which the child is down and no restart is due; gets its exception."""
+
+    def __init__(
+        self,
+        name: str,
+        run: Callable[..., Awaitable[object]],
+        *args: Any,
+        restart: Restart = Restart.PERMANENT,
+        shutdown_s: float = 5.0,
+        start_timeout_s: float = 30.0,
+        backoff: Backoff | None = None,
+        significant: bool = False,
+        on_gone: Callable[[BaseException | None], object] | None = None,
+    ) -> None:
+        if not callable(run):
+            raise InvalidSpec("ChildSpec.run", f"must be an async function; pass it with its arguments, not {run!r}")
+        _check_common("ChildSpec", name, restart, shutdown_s, start_timeout_s, significant)
+        if backoff is not None and restart is Restart.TEMPORARY:
+            raise InvalidSpec("ChildSpec.backoff", "a temporary child never comes back, so nothing can be delayed")
+        set_field = object.__setattr__
+        set_field(self, "name", name)
+        set_field(self, "run", run)
+        set_field(self, "args", args)
+        set_field(self, "restart", restart)
+        set_field(self, "shutdown_s", shutdown_s)
+        set_field(self, "start_timeout_s", start_timeout_s)
+        set_field(self, "backoff", backoff)
+        set_field(self, "significant", significant)
+        set_field(self, "on_gone", on_gone)
+
+    def __repr__(self) -> str:
+        # Arguments may hold secrets, so they are never shown.
+        return f"ChildSpec({self.name!r}, {getattr(self.run, '__qualname__', self.run)}, restart={self.restart.value})"
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class SupervisorSpec:
+    """A supervisor as a child of another: its own strategy and budget, and the children it is born with."""
+
+    name: str = attrs.field()
+    """Unique in its supervisor, without ``/``."""
+    strategy: Strategy = Strategy.ONE_FOR_ONE
+    """Which siblings share a restarted child's fate."""
+    intensity: RestartIntensity = attrs.field(factory=RestartIntensity)
+    """The shared restart budget of its children."""
+    auto_shutdown: AutoShutdown = AutoShutdown.NEVER
+    """Whether the end of significant children ends it."""
+    children: tuple["AnySpec", ...] = ()
+    """Started in this order before it says started; started anew with each of its generations."""
+    restart: Restart = Restart.PERMANENT
+    """When it comes back by itself."""
+    shutdown_s: float = math.inf
+    """How long its whole tree may take to stop before it is killed."""
+    start_timeout_s: float = math.inf
+    """How long its children may take to start; each has a bound of its own."""
+    backoff: Backoff | None = None
+    """Delays between its restarts."""
+    significant: bool = False
+    """Whether its own end can end its supervisor."""
+
+    def __attrs_post_init__(self) -> None:
+        _check_common(
+            "SupervisorSpec", self.name, self.restart, self.shutdown_s, self.start_timeout_s, self.significant
+        )
+        names: set[str] = set()
+        for child in self.children:
+            if child.name in names:
+                raise InvalidSpec("children", f"the name {child.name!r} stands twice")
+            names.add(child.name)
+            check_fits(child, self.intensity, self.auto_shutdown)
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class PoolSpec:
+    """A pool as a child: many children of one kind, added at run time and stopped all at once."""
+
+    name: str
+    """Unique in its supervisor, without ``/``."""
+    intensity: RestartIntensity = attrs.field(factory=RestartIntensity)
+    """The shared restart budget of its children."""
+    auto_shutdown: AutoShutdown = AutoShutdown.NEVER
+    """Whether the end of significant children ends it."""
+    restart: Restart = Restart.PERMANENT
+    """When it comes back by itself; it comes back empty."""
+    shutdown_s: float = math.inf
+    """How long all its children together may take to stop before it is killed."""
+    start_timeout_s: float = math.inf
+    """Not used up: a pool starts at once."""
+    backoff: Backoff | None = None
+    """Delays between its restarts."""
+    significant: bool = False
+    """Whether its own end can end its supervisor."""
+
+    def __attrs_post_init__(self) -> None:
+        _check_common("PoolSpec", self.name, self.restart, self.shutdown_s, self.start_timeout_s, self.significant)
+
+
+AnySpec = ChildSpec | SupervisorSpec | PoolSpec
+"""Whatever a supervisor can have as a child."""
+
+_NAME_CHARS_MAX: Final = 256
+
+
+def _check_common(
+    kind: str, name: str, restart: Restart, shutdown_s: float, start_timeout_s: float, significant: bool
+) -> None:
+    if type(name) is not str or not 0 < len(name) <= _NAME_CHARS_MAX or "/" in name:
+        raise InvalidSpec(f"{kind}.name", f"must be 1 to {_NAME_CHARS_MAX} characters without '/', not {name!r:.80}")
+    if type(restart) is not Restart:
+        raise InvalidSpec(f"{kind}.restart", f"must be a Restart, not {restart!r}")
+    if not shutdown_s >= 0:
+        raise InvalidSpec(f"{kind}.shutdown_s", "must be at least 0 seconds (0 kills at once, math.inf waits)")
+    if not start_timeout_s > 0:
+        raise InvalidSpec(f"{kind}.start_timeout_s", "must be more than 0 seconds (math.inf waits)")
+    if significant and restart is Restart.PERMANENT:
+        raise InvalidSpec(f"{kind}.significant", "a permanent child always comes back, so its end can decide nothing")
+
+
+def check_fits(spec: AnySpec, intensity: RestartIntensity, auto_shutdown: AutoShutdown) -> None:
+    """Refuse a spec that is sound in itself but makes no sense under this supervisor."""
+    if spec.significant and auto_shutdown is AutoShutdown.NEVER:
+        raise InvalidSpec("significant", f"{spec.name!r} is significant under a supervisor with AutoShutdown.NEVER")
+    if spec.backoff is not None:
+        check_reachable(spec.backoff, intensity.restarts, intensity.period_s)

@@ -1,0 +1,188 @@
+"""The command line as a user meets it: real processes, exit codes that mean something."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+GREENROOM = (sys.executable, "-W", "error", "-m", "actors.cli")
+LIMIT_S = 60
+
+
+def greenroom(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*GREENROOM, *arguments], capture_output=True, text=True, timeout=LIMIT_S)
+
+
+@pytest.fixture(scope="module")
+def executor() -> Iterator[str]:
+    """The address of a real executor, which ends with us however we end."""
+    process = subprocess.Popen(
+        [*GREENROOM, "executor", "--exit-with-parent"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    yield process.stdout.readline().strip()
+    process.communicate(timeout=LIMIT_S)
+    assert process.returncode == 0
+
+
+@pytest.mark.parametrize("command", [(), ("demo",), ("executor",), ("run",), ("doctor",)])
+def test_every_command_explains_itself(command: tuple[str, ...]) -> None:
+    told = greenroom(*command, "--help")
+
+    assert told.returncode == 0
+    assert told.stdout.startswith("usage: greenroom")
+
+
+def test_a_wrong_call_ends_with_2_and_says_why() -> None:
+    told = greenroom("runn")
+
+    assert told.returncode == 2
+    assert "invalid choice: 'runn'" in told.stderr
+
+
+@pytest.mark.slow
+def test_run_streams_output_and_ends_with_the_code_of_the_command(executor: str) -> None:
+    told = greenroom("run", executor, "--env", "A=1", "--", "sh", "-c", "echo out $A $HOME; echo err >&2; exit 7")
+
+    assert (told.returncode, told.stdout, told.stderr) == (7, "out 1\n", "err\n")
+
+
+@pytest.mark.slow
+def test_run_passes_bytes_on_untouched(executor: str) -> None:
+    told = subprocess.run(
+        [*GREENROOM, "run", executor, "--", "printf", r"\377\000\n"], capture_output=True, timeout=LIMIT_S
+    )
+
+    assert (told.returncode, told.stdout) == (0, b"\xff\x00\n")
+
+
+@pytest.mark.slow
+def test_run_as_json_gives_everything_at_once(executor: str) -> None:
+    told = greenroom("run", "--json", executor, "--", "sh", "-c", "echo out; exit 3")
+
+    done = json.loads(told.stdout)
+    assert told.returncode == 3
+    assert (done["exitCode"], done["stdout"], done["timedOut"]) == (3, "out\n", False)
+
+
+@pytest.mark.slow
+def test_a_command_that_takes_too_long_is_killed_and_its_output_kept(executor: str) -> None:
+    told = greenroom("run", executor, "--timeout-s", "1", "--", "sh", "-c", "echo early; sleep 60")
+
+    assert told.returncode == 124
+    assert told.stdout == "early\n"
+    assert "its process group was killed" in told.stderr
+
+
+@pytest.mark.slow
+def test_a_program_that_is_not_there_is_told_from_one_that_failed(executor: str) -> None:
+    told = greenroom("run", executor, "--", "no-such-program")
+
+    assert told.returncode == 1
+    assert told.stderr.startswith("greenroom run: ")
+    assert "Traceback" not in told.stderr
+
+
+@pytest.mark.slow
+def test_an_executor_that_is_not_there_is_one_line_on_the_error_output() -> None:
+    told = greenroom("run", "ws://127.0.0.1:9", "--", "true")
+
+    assert told.returncode == 1
+    assert told.stderr.count("\n") == 1
+    assert "failed to connect to exec-server websocket `ws://127.0.0.1:9`" in told.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "rule"),
+    [
+        (("--env", "A"), "--env takes NAME=VALUE"),
+        (("--env", "=1"), "--env takes NAME=VALUE"),
+        (("--timeout-s", "0"), "--timeout-s must be above 0 seconds"),
+        (("--token-file", "/no/such/file"), "cannot be read"),
+    ],
+)
+def test_bad_options_of_run_are_refused_before_anything_is_dialled(arguments: tuple[str, ...], rule: str) -> None:
+    told = greenroom("run", *arguments, "ws://127.0.0.1:9", "--", "true")
+
+    assert told.returncode == 2
+    assert rule in told.stderr
+
+
+def test_listening_beyond_loopback_without_a_token_is_refused() -> None:
+    told = greenroom("executor", "--listen", "ws://0.0.0.0:0")
+
+    assert told.returncode == 2
+    assert "token" in told.stderr
+    assert told.stdout == ""
+
+
+@pytest.mark.slow
+def test_a_token_opens_an_executor_to_those_who_have_it_alone(tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text("secret-of-the-house\n")
+    token.chmod(0o600)
+    serving = [*GREENROOM, "executor", "--exit-with-parent", "--token-file", str(token)]
+    with subprocess.Popen(serving, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        url = process.stdout.readline().strip()
+
+        stranger = greenroom("run", url, "--", "echo", "hello")
+        friend = greenroom("run", url, "--token-file", str(token), "--", "echo", "hello")
+        process.communicate(timeout=LIMIT_S)
+
+    assert (stranger.returncode, stranger.stdout) == (1, "")
+    assert (friend.returncode, friend.stdout) == (0, "hello\n")
+    assert "secret" not in stranger.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_an_executor_in_order_with_what_it_runs(executor: str, number: signal.Signals) -> None:
+    with subprocess.Popen(
+        [*GREENROOM, "executor"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        url = process.stdout.readline().strip()
+        greenroom("run", url, "--", "true")
+
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=LIMIT_S)
+
+    assert process.returncode == 128 + number
+    assert errors == ""
+
+
+@pytest.mark.slow
+def test_the_demo_ends_well_and_every_claim_it_makes_holds() -> None:
+    told = greenroom("demo", "--json")
+
+    lines = [json.loads(line) for line in told.stdout.splitlines()]
+    summary = lines[-1]
+    assert told.returncode == 0, told.stderr
+    assert summary["kind"] == "summary"
+    assert summary["held"] == summary["claims"] >= 12
+    assert summary["seconds"] < 20
+    assert told.stderr == ""
+
+
+@pytest.mark.slow
+def test_the_demo_is_interrupted_cleanly_and_leaves_no_process_behind() -> None:
+    with subprocess.Popen(
+        [*GREENROOM, "demo", "--plain"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        first = next(line for line in process.stdout if "listens on" in line)
+        pid = int(first.split()[2])
+
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=LIMIT_S)
+
+    assert process.returncode == 130
+    assert errors == ""
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)

@@ -1,0 +1,44 @@
+"""One actor's diligence is not another's hunger."""
+
+from typing import Any
+
+import trio
+
+import actors
+from actors._loop import BATCH
+from supervision import Supervisor, open_root
+from tests.actors.core.troupe import Add, Counter, Total
+
+
+class Flood(Counter):
+    """Feeds itself for ever."""
+
+    async def handle(self, message: Any) -> Any:
+        self.reference.tell_nowait(message)
+        return await super().handle(message)
+
+
+async def test_an_actor_that_feeds_itself_lets_others_have_their_turn(root: Supervisor) -> None:
+    flood = await actors.spawn(root, Flood, name="flood")
+    quiet = await actors.spawn(root, Counter, 5, name="quiet")
+    flood.tell_nowait(Add(0))
+
+    before = flood.statistics().handled
+    for _ in range(10):
+        assert await quiet.ask(Total()) == 5
+    after = flood.statistics().handled
+    flood.stop()
+
+    # Two turns of the run an ask, and a batch a turn at the most.
+    assert 0 < after - before <= 10 * 3 * BATCH
+
+
+async def test_an_actor_with_much_mail_can_be_cancelled_between_batches() -> None:
+    with trio.move_on_after(0.2) as scope:
+        async with open_root(name="root") as root:
+            flood = await actors.spawn(root, Flood, shutdown_s=0)
+            flood.tell_nowait(Add(0))
+            await trio.sleep_forever()
+
+    assert scope.cancelled_caught
+    assert flood.gone

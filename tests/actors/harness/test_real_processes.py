@@ -1,0 +1,122 @@
+"""The harness on a real executor: output, exits and time limits as a user meets them (cases P08, P10, P17)."""
+
+import os
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import trio
+
+from actors.executor import serve_executor
+from actors.harness import Client, CommandTimedOut, open_client
+
+pytestmark = pytest.mark.slow
+
+ENV = {"PATH": "/usr/bin:/bin"}
+
+
+@pytest.fixture
+async def client() -> AsyncIterator[Client]:
+    async with trio.open_nursery() as nursery:
+        endpoint = await nursery.start(serve_executor)
+        async with open_client(endpoint.url) as client:
+            yield client
+        nursery.cancel_scope.cancel()
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+        with open(f"/proc/{pid}/stat") as stat:
+            return stat.read().rpartition(")")[2].split()[0] != "Z"
+    except (ProcessLookupError, FileNotFoundError):
+        return False
+
+
+async def gone(pids: list[int]) -> bool:
+    with trio.move_on_after(2):
+        while any(map(is_alive, pids)):  # noqa: ASYNC110 (the system tells nobody but the parent)
+            await trio.sleep(0.02)
+        return True
+    return False
+
+
+async def test_a_mebibyte_arrives_whole_from_a_command_that_exits_at_once(client: Client) -> None:
+    for _ in range(20):
+        total = 0
+        async with client.processes.start(["/usr/bin/head", "-c", "1048576", "/dev/zero"]) as process:
+            async for data in process.output():
+                total += len(data)
+                await trio.sleep(0.001)
+            code = await process.wait()
+
+        assert (total, code) == (1024 * 1024, 0)
+
+
+async def test_late_output_of_a_descendant_comes_and_the_end_says_why_it_came(client: Client) -> None:
+    script = "(sleep 0.05; echo late; exec sleep 30) & echo early"
+    async with client.processes.start(["/bin/sh", "-c", script], env=ENV) as process:
+        with trio.fail_after(10):
+            lines = [line async for line in process.lines()]
+            code = await process.wait()
+
+    assert (lines, code) == (["early", "late"], 0)
+    assert process.exit is not None
+    assert process.exit.drain_limited
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "echo $$; sleep 30 & echo $!; wait",
+        "trap '' TERM INT HUP; echo $$; while :; do sleep 0.1; done",
+    ],
+    ids=["a sleeper in the background", "signals ignored"],
+)
+async def test_a_time_limit_kills_the_whole_group_and_keeps_what_was_written(client: Client, script: str) -> None:
+    started_s = trio.current_time()
+    with pytest.raises(CommandTimedOut) as caught:
+        await client.run(["/bin/sh", "-c", script], env=ENV, timeout_s=1)
+    took_s = trio.current_time() - started_s
+
+    pids = [int(line) for line in caught.value.completed.stdout_text.split()]
+    assert pids
+    assert caught.value.killed
+    assert took_s < 4
+    assert await gone(pids)
+
+
+async def test_a_sleeper_outside_the_group_is_killed_or_named(client: Client) -> None:
+    script = "setsid sh -c 'echo $$; exec sleep 30' & wait"
+    started_s = trio.current_time()
+    with pytest.raises(CommandTimedOut) as caught:
+        await client.run(["/bin/sh", "-c", script], env=ENV, timeout_s=1)
+    took_s = trio.current_time() - started_s
+
+    (pid,) = (int(line) for line in caught.value.completed.stdout_text.split())
+    named = pid in {survivor.pid for survivor in caught.value.completed.survivors}
+    assert took_s < 4
+    assert named or await gone([pid])
+
+
+async def test_variables_are_not_inherited_unless_asked_for(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GREENROOM_SECRET", "x")
+
+    completed = await client.run(["/usr/bin/env"], env={"A": "b"})
+
+    assert completed.stdout == b"A=b\n"
+
+
+async def test_a_terminal_is_one_stream(client: Client) -> None:
+    script = "import sys; print(sys.stdout.isatty(), flush=True); print('err', file=sys.stderr)"
+
+    completed = await client.run([sys.executable, "-c", script], tty=True, env=ENV)
+
+    assert completed.stdout_text.splitlines() == ["True", "err"]
+
+
+async def test_the_folder_is_the_one_asked_for(client: Client, tmp_path: Path) -> None:
+    completed = await client.run(["/bin/pwd"], cwd=tmp_path)
+
+    assert Path(completed.stdout_text.strip()).samefile(tmp_path)  # noqa: ASYNC240 (nothing else runs here)
