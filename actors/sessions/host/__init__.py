@@ -1,0 +1,3 @@
+"""Run JavaScript cells in leased sessions and serve them over gRPC."""
+
+__all__: list[str] = []
