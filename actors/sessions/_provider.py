@@ -1,0 +1,196 @@
+"""Make sessions on one host that share one connection."""
+
+import ssl
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+import attrs
+import trio
+
+from actors.sessions._binding import Binding
+from actors.sessions._delegate import DelegateFailed, Report
+from actors.sessions._endpoint import endpoint_fault
+from actors.sessions._errors import InvalidEndpoint, SessionClosed
+from actors.sessions._session import Session, SessionCore
+from actors.sessions._values import SessionOptions
+from actors.sessions.grpc import Channel, ChannelOptions, Dial, open_channel
+
+
+@attrs.frozen(kw_only=True)
+class ProviderStatistics:
+    """What a provider has done and is doing."""
+
+    generations: int
+    """Host sessions ever begun, failed openings included."""
+
+    sessions_live: int
+    """Host sessions that are open or being opened."""
+
+    connections_dialled: int
+    """Connections ever made."""
+
+    connections_open: int
+    """Connections at this moment."""
+
+    delegate_failures: int
+    """Delegates that raised something that had no place."""
+
+
+def _report_nothing(_: DelegateFailed) -> None:
+    """Leave it to the counter."""
+
+
+def _no_trace() -> str | None:
+    return None
+
+
+class SessionProvider:
+    """Makes sessions on one host. Given by `open_provider`.
+
+    Connects with the first session, and lets go of the connection when the last one has ended, however it ended.
+    """
+
+    def __init__(
+        self, channel: Channel, nursery: trio.Nursery, report: Report, traceparent: Callable[[], str | None]
+    ) -> None:
+        self._channel, self._nursery = channel, nursery
+        self._report_to, self._traceparent = report, traceparent
+        self._generations = 0
+        self._delegate_failures = 0
+        self._closed = False
+        # Every binding here has not ended; the connection is released when it is empty.
+        self._bindings: set[Binding] = set()
+
+    def __repr__(self) -> str:
+        return f"<SessionProvider with {len(self._bindings)} live sessions>"
+
+    def statistics(self) -> ProviderStatistics:
+        """Count what is there and what has happened."""
+        return ProviderStatistics(
+            generations=self._generations,
+            sessions_live=len(self._bindings),
+            connections_dialled=self._channel.connections_dialled,
+            connections_open=self._channel.connections_open,
+            delegate_failures=self._delegate_failures,
+        )
+
+    async def create_session(self, options: SessionOptions | None = None) -> Session:
+        """Open a session.
+
+        Args:
+            options: What to ask of the host.
+
+        Raises:
+            HostUnavailable: The host could not be reached or has no room, after five attempts or 60 s.
+            HostCallFailed: The host refused.
+            InvalidEndpoint: The URL of the provider cannot be used.
+            SessionsError: The host broke the protocol, or the provider has ended.
+
+        Cancelled:
+            What was half open is dropped.
+        """
+        core = SessionCore(self, options or SessionOptions())
+        await core.open()
+        return Session(core)
+
+    def new_binding(self) -> Binding:
+        """Take the next generation. For sessions only."""
+        if self._closed:
+            raise SessionClosed
+        self._generations += 1
+        binding = Binding(
+            self._channel,
+            self._nursery,
+            self._generations,
+            report=self._report,
+            traceparent=self._traceparent,
+        )
+        binding.on_ended = self._on_ended
+        self._bindings.add(binding)
+        return binding
+
+    def start(self, work: Callable[[SessionCore], Awaitable[object]], core: SessionCore) -> None:
+        """Run a task that outlives calls. For sessions only."""
+        self._nursery.start_soon(work, core)
+
+    def close(self) -> None:
+        """End every session at once. For `open_provider` only."""
+        self._closed = True
+        for binding in [*self._bindings]:
+            binding.link.finish(SessionClosed())
+
+    def _on_ended(self, binding: Binding) -> None:
+        self._bindings.discard(binding)
+        if not self._bindings:
+            self._channel.release()
+
+    def _report(self, failed: DelegateFailed) -> None:
+        self._delegate_failures += 1
+        self._report_to(failed)
+
+
+class _Refusing(SessionProvider):
+    """Stands for a URL that cannot be used: the fault comes when a session is wanted."""
+
+    def __init__(self, fault: InvalidEndpoint) -> None:
+        self._fault = fault
+
+    def __repr__(self) -> str:
+        return "<SessionProvider without a usable URL>"
+
+    def statistics(self) -> ProviderStatistics:
+        """Count nothing."""
+        return ProviderStatistics(
+            generations=0, sessions_live=0, connections_dialled=0, connections_open=0, delegate_failures=0
+        )
+
+    async def create_session(self, options: SessionOptions | None = None) -> Session:
+        """Say what is wrong with the URL."""
+        await trio.lowlevel.checkpoint()
+        raise self._fault
+
+
+@asynccontextmanager
+async def open_provider(
+    url: str,
+    *,
+    ssl_context: ssl.SSLContext | None = None,
+    channel_options: ChannelOptions | None = None,
+    dial: Dial | None = None,
+    report: Report = _report_nothing,
+    traceparent: Callable[[], str | None] = _no_trace,
+) -> AsyncGenerator[SessionProvider]:
+    """Open a provider of sessions on one host for the length of a block. Nothing is connected before the first one.
+
+    At the end of the block every session ends; shut them down before it to know that the host has closed them.
+
+    Args:
+        url: `http://HOST:PORT`, `https://HOST:PORT` or `unix:PATH`; judged when the first session is wanted.
+        ssl_context: Used for https; by default the system's, with its certificates.
+        channel_options: Bounds and habits of the connection.
+        dial: Opens a stream in place of the network.
+        report: Hears of delegates that fail; must not raise.
+        traceparent: Gives the W3C trace parent of the caller, where there is one.
+
+    Cancelled:
+        Every session ends.
+    """
+    fault = endpoint_fault(url)
+    if fault is not None:
+        yield _Refusing(fault)
+        return
+    async with open_channel(url, options=channel_options, ssl_context=ssl_context, dial=dial) as channel:
+        failure: BaseException | None = None
+        try:
+            async with trio.open_nursery() as nursery:
+                provider = SessionProvider(channel, nursery, report, traceparent)
+                try:
+                    yield provider
+                except BaseException as error:
+                    # Held, not swallowed: it is raised below, outside the nursery that would wrap it.
+                    failure = error
+                provider.close()
+                nursery.cancel_scope.cancel()
+        finally:
+            if failure is not None:
+                raise failure
