@@ -210,6 +210,10 @@ class Host:
         self.unread_openings = 0
         self.opened_modes: list[int] = []
         self.seen_executions: list[str] = []
+        self.first_event: wire.SessionEvent | None = None
+        self.subscribe_hook: Callable[..., Awaitable[None]] | None = None
+        self.openings: list[wire.OpenSessionRequest] = []
+        self.executions: list[wire.ExecuteRequest] = []
 
     def count(self, method: str) -> int:
         return Counter(name for name, _ in self.requests)[method]
@@ -239,12 +243,13 @@ class Host:
             call.send_headers()
         self._arrived(call)
         self.opened_modes.append(int(request.output_truncation))
+        self.openings.append(request)
         session = HostSession(self, str(uuid.uuid4()), route)
         self.sessions[session.session_id] = session
         mode = int(request.output_truncation) if self.knows_modes else 0
         opened = wire.SessionOpened(session_id=session.session_id, output_truncation=2 if mode == 2 else 0)
         try:
-            await send(wire.SessionEvent(opened=opened))
+            await send(self.first_event or wire.SessionEvent(opened=opened))
             with trio.CancelScope() as scope:
                 session.scopes.append(scope)
                 async for event in session.events[1]:
@@ -262,6 +267,8 @@ class Host:
     ) -> None:
         self._arrived(call)
         session = self._session(request.session_id)
+        if self.subscribe_hook is not None:
+            await self.subscribe_hook(call, request, send)
         call.send_headers()
         with trio.CancelScope() as scope:
             session.scopes.append(scope)
@@ -290,6 +297,7 @@ class Host:
         self._arrived(call)
         session = self._session(request.session_id)
         self.seen_executions.append(request.source)
+        self.executions.append(request)
         tools = {tool.tool_name.name: tool for tool in request.enabled_tools}
         cell = Cell(session, str(next(session.numbers)), request.execution_id, request.tool_call_id, tools)
         session.cells[cell.cell_id] = cell
