@@ -211,6 +211,12 @@ class Host:
         self.opened_modes: list[int] = []
         self.seen_executions: list[str] = []
         self.first_event: wire.SessionEvent | None = None
+        self.late_refusals: dict[str, list[Abort]] = {}
+        self.silent: set[str] = set()
+        self.complete_hook: Callable[[wire.CompleteToolCallRequest], Awaitable[None]] | None = None
+        self.execute_hook: Callable[..., Awaitable[None]] | None = None
+        self.before_start: Callable[[Cell, Send], Awaitable[None]] | None = None
+        self.on_cell: Callable[[Cell], None] = lambda _: None
         self.subscribe_hook: Callable[..., Awaitable[None]] | None = None
         self.openings: list[wire.OpenSessionRequest] = []
         self.executions: list[wire.ExecuteRequest] = []
@@ -221,12 +227,18 @@ class Host:
     def refuse_next(self, method: str, code: StatusCode, message: str, *, trailers: tuple = (), times: int = 1) -> None:
         self.refusals.setdefault(method, []).extend([Abort(code, message, trailers=trailers)] * times)
 
+    def refuse_late(self, method: str, code: StatusCode, message: str) -> None:
+        """Refuse once, after the hook of the method has run."""
+        self.late_refusals[method] = [Abort(code, message)]
+
     def script(self, function: Callable[[Cell], Awaitable[None]]) -> Callable[[Cell], Awaitable[None]]:
         self.scripts[function.__name__] = function
         return function
 
-    def _arrived(self, call: ServerCall) -> None:
+    async def _arrived(self, call: ServerCall) -> None:
         method = call.path.rpartition("/")[2]
+        if method in self.silent:
+            await trio.sleep_forever()
         self.requests.append((method, {key: str(value) for key, value in call.metadata}))
         if waiting := self.refusals.get(method):
             raise waiting.pop(0)
@@ -241,7 +253,7 @@ class Host:
         if route is not None:
             call.set_headers([("x-code-mode-route", route)])
             call.send_headers()
-        self._arrived(call)
+        await self._arrived(call)
         self.opened_modes.append(int(request.output_truncation))
         self.openings.append(request)
         session = HostSession(self, str(uuid.uuid4()), route)
@@ -258,14 +270,14 @@ class Host:
             session.end()
 
     async def close_session(self, call: ServerCall, request: wire.CloseSessionRequest) -> wire.CloseSessionResponse:
-        self._arrived(call)
+        await self._arrived(call)
         self._session(request.session_id).end()
         return wire.CloseSessionResponse()
 
     async def subscribe_to_tool_calls(
         self, call: ServerCall, request: wire.SubscribeToToolCallsRequest, send: Send
     ) -> None:
-        self._arrived(call)
+        await self._arrived(call)
         session = self._session(request.session_id)
         if self.subscribe_hook is not None:
             await self.subscribe_hook(call, request, send)
@@ -278,8 +290,12 @@ class Host:
     async def complete_tool_call(
         self, call: ServerCall, request: wire.CompleteToolCallRequest
     ) -> wire.CompleteToolCallResponse:
-        self._arrived(call)
+        await self._arrived(call)
         session = self._session(request.session_id)
+        if self.complete_hook is not None:
+            await self.complete_hook(request)
+        if waiting := self.late_refusals.get("CompleteToolCall"):
+            raise waiting.pop(0)
         if request.invocation_id not in session.calls:
             raise Abort(StatusCode.NOT_FOUND, f"unknown code-mode tool invocation {request.invocation_id}")
         _, answered, answers = session.calls[request.invocation_id]
@@ -290,19 +306,26 @@ class Host:
     async def acknowledge_notification(
         self, call: ServerCall, request: wire.AcknowledgeNotificationRequest
     ) -> wire.AcknowledgeNotificationResponse:
-        self._arrived(call)
+        await self._arrived(call)
         return wire.AcknowledgeNotificationResponse()
 
     async def execute(self, call: ServerCall, request: wire.ExecuteRequest, send: Send) -> None:
-        self._arrived(call)
+        await self._arrived(call)
         session = self._session(request.session_id)
         self.seen_executions.append(request.source)
         self.executions.append(request)
+        if self.execute_hook is not None:
+            await self.execute_hook(call, request, send)
+            return
         tools = {tool.tool_name.name: tool for tool in request.enabled_tools}
         cell = Cell(session, str(next(session.numbers)), request.execution_id, request.tool_call_id, tools)
+        self.on_cell(cell)
         session.cells[cell.cell_id] = cell
         delivered = False
         try:
+            if self.before_start is not None:
+                call.send_headers()
+                await self.before_start(cell, send)
             started = wire.ExecutionStarted(execution_id=request.execution_id, cell_id=cell.cell_id)
             await send(wire.ExecuteEvent(started=started))
             self.nursery.start_soon(cell.run, self.scripts[request.source])
@@ -319,7 +342,7 @@ class Host:
                 cell.close()
 
     async def wait(self, call: ServerCall, request: wire.WaitRequest) -> wire.WaitResponse:
-        self._arrived(call)
+        await self._arrived(call)
         session = self._session(request.session_id)
         cell = session.cells.get(request.cell_id)
         if cell is None:
@@ -335,19 +358,19 @@ class Host:
     async def yield_observation(
         self, call: ServerCall, request: wire.YieldObservationRequest
     ) -> wire.YieldObservationResponse:
-        self._arrived(call)
+        await self._arrived(call)
         signal = self._session(request.session_id).signal(request.execution_id or request.wait_id)
         signal.fired = True
         signal.on_fire()
         return wire.YieldObservationResponse()
 
     async def cancel_wait(self, call: ServerCall, request: wire.CancelWaitRequest) -> wire.CancelWaitResponse:
-        self._arrived(call)
+        await self._arrived(call)
         self._session(request.session_id).signal(request.wait_id).cancelled.cancel()
         return wire.CancelWaitResponse()
 
     async def terminate(self, call: ServerCall, request: wire.TerminateRequest) -> wire.WaitResponse:
-        self._arrived(call)
+        await self._arrived(call)
         cell = self._session(request.session_id).cells.get(request.cell_id)
         if cell is None:
             return _missing(request.cell_id)
