@@ -49,9 +49,7 @@ from actors.sessions.grpc._status import OK as OK
 from actors.sessions.grpc._status import Status as Status
 from actors.sessions.grpc._status import StatusCode as StatusCode
 
-__all__ = [
-    "OK",
-    "RAW",
+__all__ = [  # noqa: RUF022  # Sorted as `sorted` does, like every door.
     "Abort",
     "AnyMethod",
     "CallFailed",
@@ -72,6 +70,8 @@ __all__ = [
     "Metadata",
     "MetadataLike",
     "Method",
+    "OK",
+    "RAW",
     "Reply",
     "Requests",
     "Route",
@@ -101,7 +101,5 @@ __all__ = [
 ]
 
 for _name in __all__:
-    if callable(_object := globals()[_name]) and getattr(_object, "__module__", "").startswith(
-        __name__ + "."
-    ):
+    if callable(_object := globals()[_name]) and getattr(_object, "__module__", "").startswith(__name__ + "."):
         _object.__module__ = __name__
