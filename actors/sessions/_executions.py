@@ -7,7 +7,7 @@ import trio
 
 from actors.sessions._book import CellBook
 from actors.sessions._delegate import Delegate, Report
-from actors.sessions._errors import ProtocolViolation, SessionsError
+from actors.sessions._errors import InvalidRequest, ProtocolViolation, SessionsError
 from actors.sessions._execution import Execution
 from actors.sessions._link import CALL_S, Link
 from actors.sessions._observing import preempted_by
@@ -57,10 +57,15 @@ class Executions:
         Cancelled:
             It is sent all the same, and its cell terminated as soon as there is one.
         """
-        entry = self._book.register(str(uuid.uuid4()), request.tool_call_id, request.enabled_tools)
+        execution_id = str(uuid.uuid4())
+        try:
+            message = execute_message(self._link.session_id, execution_id, request)
+        except (TypeError, ValueError) as broken:
+            raise InvalidRequest(f"the execute request cannot be written: {broken}") from broken
+        entry = self._book.register(execution_id, request.tool_call_id, request.enabled_tools)
         execution = Execution(entry, delegate, self._generation, self._report, self._forget)
         self._by_id[entry.execution_id] = execution
-        self._link.start(self._drive, execution, request, preempt)
+        self._link.start(self._drive, execution, message, preempt, request.yield_time_ms)
         claimed = False
         try:
             await execution.started.wait()
@@ -73,9 +78,10 @@ class Executions:
 
     # --- following one
 
-    async def _drive(self, execution: Execution, request: ExecuteRequest, preempt: trio.Event | None) -> None:
+    async def _drive(
+        self, execution: Execution, message: wire.ExecuteRequest, preempt: trio.Event | None, yield_time_ms: int | None
+    ) -> None:
         entry = execution.entry
-        message = execute_message(self._link.session_id, entry.execution_id, request)
         waiting_for = [Operation.EXECUTION]
         try:
             with execution.scope:
@@ -86,7 +92,7 @@ class Executions:
                         session_id=self._link.session_id, execution_id=entry.execution_id
                     )
                     with preempted_by(self._link, preempt, yielding):
-                        await self._follow(execution, call, request.yield_time_ms, waiting_for)
+                        await self._follow(execution, call, yield_time_ms, waiting_for)
                     await self._drain(execution, call)
             if execution.scope.cancelled_caught and not execution.abandoned:
                 self._fail(execution, *self._link.why_interrupted(waiting_for[0]))

@@ -12,6 +12,7 @@ import trio
 
 from actors.sessions._errors import (
     HostTimedOut,
+    InvalidRequest,
     SessionClosed,
     SessionsError,
     SessionStopped,
@@ -20,7 +21,7 @@ from actors.sessions._errors import (
 )
 from actors.sessions._retirement import failure_retires, silence_retires
 from actors.sessions._wording import Operation
-from actors.sessions.grpc import CallFailed, Channel, ChannelClosed, Method, Reply
+from actors.sessions.grpc import CallFailed, Channel, ChannelClosed, InvalidMetadata, Method, Reply
 
 Request = TypeVar("Request")
 Response = TypeVar("Response")
@@ -86,6 +87,8 @@ class Link:
             return await self.channel.unary_reply(method, message, metadata=self.metadata())
         except ChannelClosed as closed:
             raise SessionClosed from closed
+        except InvalidMetadata as invalid:
+            raise InvalidRequest(str(invalid)) from invalid
 
     @contextmanager
     def bounded(self, operation: Operation, timeout_s: float) -> Generator[trio.CancelScope]:
@@ -159,6 +162,9 @@ class Link:
                     await work(*args)
                 except SessionsError as fault:
                     self.end(fault)
+                except InvalidMetadata as invalid:
+                    # A trace parent or route that cannot be written; nothing of this session can be sent.
+                    self.end(InvalidRequest(str(invalid)))
                 finally:
                     self._scopes.discard(scope)
         finally:

@@ -20,19 +20,19 @@ from actors.sessions.grpc import Channel, ChannelOptions, Dial, open_channel
 class ProviderStatistics:
     """What a provider has done and is doing."""
 
-    generations: int
+    generations: int = 0
     """Host sessions ever begun, failed openings included."""
 
-    sessions_live: int
+    sessions_live: int = 0
     """Host sessions that are open or being opened."""
 
-    connections_dialled: int
+    connections_dialled: int = 0
     """Connections ever made."""
 
-    connections_open: int
+    connections_open: int = 0
     """Connections at this moment."""
 
-    delegate_failures: int
+    delegate_failures: int = 0
     """Delegates that raised something that had no place."""
 
 
@@ -44,28 +44,20 @@ def _no_trace() -> str | None:
     return None
 
 
-class SessionProvider:
-    """Makes sessions on one host. Given by `open_provider`.
-
-    Connects with the first session, and lets go of the connection when the last one has ended, however it ended.
-    """
+class _Home:
+    """What the sessions of a provider share."""
 
     def __init__(
         self, channel: Channel, nursery: trio.Nursery, report: Report, traceparent: Callable[[], str | None]
     ) -> None:
         self._channel, self._nursery = channel, nursery
         self._report_to, self._traceparent = report, traceparent
-        self._generations = 0
-        self._delegate_failures = 0
+        self._generations = self._delegate_failures = 0
         self._closed = False
         # Every binding here has not ended; the connection is released when it is empty.
         self._bindings: set[Binding] = set()
 
-    def __repr__(self) -> str:
-        return f"<SessionProvider with {len(self._bindings)} live sessions>"
-
     def statistics(self) -> ProviderStatistics:
-        """Count what is there and what has happened."""
         return ProviderStatistics(
             generations=self._generations,
             sessions_live=len(self._bindings),
@@ -73,6 +65,59 @@ class SessionProvider:
             connections_open=self._channel.connections_open,
             delegate_failures=self._delegate_failures,
         )
+
+    def new_binding(self) -> Binding:
+        """Take the next generation."""
+        if self._closed:
+            raise SessionClosed
+        self._generations += 1
+        binding = Binding(
+            self._channel,
+            self._nursery,
+            self._generations,
+            report=self._report,
+            traceparent=self._traceparent,
+        )
+        binding.on_ended = self._on_ended
+        self._bindings.add(binding)
+        return binding
+
+    def start(self, work: Callable[[SessionCore], Awaitable[object]], core: SessionCore) -> None:
+        """Run a task that outlives calls."""
+        self._nursery.start_soon(work, core)
+
+    def close(self) -> None:
+        """End every session at once."""
+        self._closed = True
+        for binding in [*self._bindings]:
+            binding.link.finish(SessionClosed())
+
+    def _on_ended(self, binding: Binding) -> None:
+        self._bindings.discard(binding)
+        if not self._bindings:
+            self._channel.release()
+
+    def _report(self, failed: DelegateFailed) -> None:
+        self._delegate_failures += 1
+        self._report_to(failed)
+
+
+class SessionProvider:
+    """Makes sessions on one host. Given by `open_provider`.
+
+    Connects with the first session, and lets go of the connection when the last one has ended, however it ended.
+    """
+
+    def __init__(self, home: _Home | InvalidEndpoint) -> None:
+        # A URL that cannot be used stands in the place of what would have been made from it.
+        self._home = home
+
+    def __repr__(self) -> str:
+        return f"<SessionProvider with {self.statistics().sessions_live} live sessions>"
+
+    def statistics(self) -> ProviderStatistics:
+        """Count what is there and what has happened."""
+        return ProviderStatistics() if isinstance(self._home, InvalidEndpoint) else self._home.statistics()
 
     async def create_session(self, options: SessionOptions | None = None) -> Session:
         """Open a session.
@@ -89,65 +134,12 @@ class SessionProvider:
         Cancelled:
             What was half open is dropped.
         """
-        core = SessionCore(self, options or SessionOptions())
+        await trio.lowlevel.checkpoint()
+        if isinstance(self._home, InvalidEndpoint):
+            raise self._home
+        core = SessionCore(self._home, options or SessionOptions())
         await core.open()
         return Session(core)
-
-    def new_binding(self) -> Binding:
-        """Take the next generation. For sessions only."""
-        if self._closed:
-            raise SessionClosed
-        self._generations += 1
-        binding = Binding(
-            self._channel,
-            self._nursery,
-            self._generations,
-            report=self._report,
-            traceparent=self._traceparent,
-        )
-        binding.on_ended = self._on_ended
-        self._bindings.add(binding)
-        return binding
-
-    def start(self, work: Callable[[SessionCore], Awaitable[object]], core: SessionCore) -> None:
-        """Run a task that outlives calls. For sessions only."""
-        self._nursery.start_soon(work, core)
-
-    def close(self) -> None:
-        """End every session at once. For `open_provider` only."""
-        self._closed = True
-        for binding in [*self._bindings]:
-            binding.link.finish(SessionClosed())
-
-    def _on_ended(self, binding: Binding) -> None:
-        self._bindings.discard(binding)
-        if not self._bindings:
-            self._channel.release()
-
-    def _report(self, failed: DelegateFailed) -> None:
-        self._delegate_failures += 1
-        self._report_to(failed)
-
-
-class _Refusing(SessionProvider):
-    """Stands for a URL that cannot be used: the fault comes when a session is wanted."""
-
-    def __init__(self, fault: InvalidEndpoint) -> None:
-        self._fault = fault
-
-    def __repr__(self) -> str:
-        return "<SessionProvider without a usable URL>"
-
-    def statistics(self) -> ProviderStatistics:
-        """Count nothing."""
-        return ProviderStatistics(
-            generations=0, sessions_live=0, connections_dialled=0, connections_open=0, delegate_failures=0
-        )
-
-    async def create_session(self, options: SessionOptions | None = None) -> Session:
-        """Say what is wrong with the URL."""
-        await trio.lowlevel.checkpoint()
-        raise self._fault
 
 
 @asynccontextmanager
@@ -177,19 +169,19 @@ async def open_provider(
     """
     fault = endpoint_fault(url)
     if fault is not None:
-        yield _Refusing(fault)
+        yield SessionProvider(fault)
         return
     async with open_channel(url, options=channel_options, ssl_context=ssl_context, dial=dial) as channel:
         failure: BaseException | None = None
         try:
             async with trio.open_nursery() as nursery:
-                provider = SessionProvider(channel, nursery, report, traceparent)
+                home = _Home(channel, nursery, report, traceparent)
                 try:
-                    yield provider
+                    yield SessionProvider(home)
                 except BaseException as error:
                     # Held, not swallowed: it is raised below, outside the nursery that would wrap it.
                     failure = error
-                provider.close()
+                home.close()
                 nursery.cancel_scope.cancel()
         finally:
             if failure is not None:

@@ -21,9 +21,11 @@ def identifier_fault(field: str, value: str) -> str | None:
     """Say what is wrong with an identifier: it has 1 to 256 bytes of UTF-8."""
     if not value:
         return f"code-mode {field} must not be empty"
-    if len(value.encode("utf-8", "surrogatepass")) > IDENTIFIER_BYTES_MAX:
-        return f"code-mode {field} exceeds {IDENTIFIER_BYTES_MAX} bytes"
-    return None
+    try:
+        size = len(value.encode())
+    except UnicodeEncodeError:
+        return f"code-mode {field} is not valid Unicode"
+    return f"code-mode {field} exceeds {IDENTIFIER_BYTES_MAX} bytes" if size > IDENTIFIER_BYTES_MAX else None
 
 
 def _not_negative(_: object, attribute: "attrs.Attribute[Any]", value: int | None) -> None:

@@ -1,6 +1,5 @@
 """What the client makes of events that come early, late, twice, or that no host may send."""
 
-import json
 import uuid
 
 import pytest
@@ -10,8 +9,10 @@ import trio.testing
 from actors.sessions import (
     HostCallFailed,
     HostTimedOut,
+    InputText,
     InvalidRequest,
     Json,
+    LiveCell,
     Notification,
     ProtocolViolation,
     Session,
@@ -31,7 +32,7 @@ from actors.sessions import (
 from actors.sessions._wire import code_mode_pb2 as wire
 from actors.sessions.grpc import Send, ServerCall, StatusCode
 from actors.sessions.grpc.testing import MemoryNetwork
-from tests.actors.sessions.client.hosts import Cell, Host, HostSession, serving
+from tests.actors.sessions.client.hosts import Cell, Host, HostSession, Serving, serving
 from tests.actors.sessions.client.recording import ECHO, Recorder, printed, request, run, told
 
 
@@ -642,17 +643,122 @@ async def test_a_failed_shutdown_says_the_same_to_everyone(host: Host, provider:
     assert host.count("CloseSession") == 1
 
 
-async def test_leaving_the_provider_ends_every_session_and_reports_its_cells(
-    host: Host, provider: SessionProvider
-) -> None:
+async def test_leaving_the_provider_ends_every_session_and_reports_its_cells(served: Serving) -> None:
     recorder = Recorder()
-    session = await provider.create_session()
-    cell = await session.execute(request("stay"), recorder)
-    provider.close()
+    async with open_provider(served.url) as provider:
+        session = await provider.create_session()
+        cell = await session.execute(request("stay"), recorder)
     with pytest.raises(SessionStopped):
         await cell.initial_response()
     with pytest.raises(SessionsError):
         await provider.create_session()
+    with pytest.raises(SessionsError):
+        await run(session, "recall")
+    await session.shutdown()
 
     assert recorder.closed == ["1"]
-    assert json.dumps(recorder.cancelled) == "[]"
+
+
+# --- what cannot be sent
+
+
+async def test_a_request_that_cannot_be_written_hurts_nobody(host: Host, provider: SessionProvider) -> None:
+    session = await provider.create_session()
+    broken = ToolDefinition(name="echo", tool_name=ToolName("echo"), input_schema=float("nan"))
+    for more in ({"source": "\ud800"}, {"tool_call_id": "\ud800"}, {"enabled_tools": [broken]}):
+        with pytest.raises(InvalidRequest):
+            await run(session, **{"source": "still_live", **more})
+    with pytest.raises(InvalidRequest):
+        await session.wait(WaitRequest("\ud800", 1))
+
+    assert told(await run(session, "still_live")) == printed("1", "still live")
+    assert host.count("Execute") == 1
+
+
+async def test_a_trace_parent_that_cannot_be_written_fails_the_opening(served: Serving) -> None:
+    async with open_provider(served.url, traceparent=lambda: "new\nline") as provider:
+        with pytest.raises(InvalidRequest):
+            await provider.create_session()
+
+
+# --- observations
+
+
+async def test_each_observation_has_what_came_since_the_one_before(host: Host, provider: SessionProvider) -> None:
+    @host.script
+    async def in_two_parts(cell: Cell) -> None:
+        cell.text("before")
+        cell.yield_control()
+        await trio.sleep(0.02)
+        cell.text("after")
+
+    session = await provider.create_session()
+    first = await run(session, "in_two_parts")
+    second = await session.wait(WaitRequest("1"))
+
+    assert first == Yielded(cell_id="1", content_items=[InputText("before")])
+    assert told(second.response) == printed("1", "after")
+    assert (first.host_duration_ns, second.response.host_duration_ns) == (1, 1)
+
+
+async def test_terminating_what_has_completed_returns_the_completion(host: Host, provider: SessionProvider) -> None:
+    @host.script
+    async def end_behind_the_scenes(cell: Cell) -> None:
+        cell.store("key", "kept")
+        await trio.sleep(0.01)
+        cell.text("done")
+
+    session = await provider.create_session()
+    assert isinstance(await run(session, "end_behind_the_scenes", yield_time_ms=1), Yielded)
+    await trio.sleep(0.05)
+    ended = await session.terminate("1")
+
+    assert told(ended.response) == printed("1", "done")
+    assert told(await run(session, "recall")) == printed("2", "kept")
+
+
+async def test_a_terminate_is_answered_although_a_notification_never_returns(
+    host: Host, provider: SessionProvider
+) -> None:
+    async def never(_: Notification, cancelled: trio.Event) -> None:
+        await trio.sleep_forever()
+
+    @host.script
+    async def notify_and_wait(cell: Cell) -> None:
+        cell.notify("notice")
+        await trio.sleep_forever()
+
+    recorder = Recorder()
+    recorder.on_notify = never
+    session = await provider.create_session()
+    cell = await session.execute(request("notify_and_wait"), recorder)
+    await recorder.notified.wait()
+    with trio.fail_after(5):
+        ended = await session.terminate("1")
+        first = await cell.initial_response()
+
+    assert ended == LiveCell(first)
+    assert isinstance(first, Terminated)
+
+
+async def test_a_blocked_tool_nobody_waits_for_does_not_hold_up_the_result(
+    host: Host, provider: SessionProvider
+) -> None:
+    async def never(*_: object) -> Json:
+        await trio.sleep_forever()
+
+    @host.script
+    async def call_and_end(cell: Cell) -> None:
+        cell.session.host.nursery.start_soon(cell.tool, "echo")
+        await trio.sleep(0.02)
+        cell.text("done")
+
+    recorder = Recorder()
+    recorder.on_call = never
+    session = await provider.create_session()
+    response = await run(session, "call_and_end", recorder, enabled_tools=[ECHO])
+    await settle()
+
+    assert told(response) == printed("1", "done")
+    assert recorder.cancelled == ["tool-1"]
+    assert host.count("CompleteToolCall") == 0

@@ -92,7 +92,7 @@ def test_silence_ends_a_session_except_after_a_wish_to_yield() -> None:
 @pytest.mark.fuzz
 @given(st.sampled_from(StatusCode), st.lists(st.floats(0, 1), min_size=10, max_size=10))
 def test_an_opening_is_retried_in_time_and_only_where_that_helps(code: StatusCode, chances: list[float]) -> None:
-    """Killed mutants: six attempts; a first pause; a spread of a half; INTERNAL retried."""
+    """Killed mutants: four attempts; a first pause; a spread of a half; INTERNAL retried."""
     pauses: list[float] = []
     while (pause := pause_before_next_s(len(pauses) + 1, code, chance=chances[len(pauses)])) is not None:
         pauses.append(pause)
