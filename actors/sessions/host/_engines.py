@@ -1,7 +1,6 @@
 """Find the program that runs JavaScript, and say how it is started."""
 
 import importlib
-import importlib.metadata
 import re
 import shutil
 import subprocess

@@ -54,6 +54,6 @@ def _parse(body: bytes) -> Frame:
         frame: Any = json.loads(body)
     except (ValueError, RecursionError) as broken:
         raise BadFrame("a frame that is not JSON") from broken
-    if not isinstance(frame, list) or not frame:
+    if type(frame) is not list or not frame:
         raise BadFrame("a frame that is not an array")
-    return frame
+    return frame  # pyright: ignore[reportUnknownVariableType]  # What is in it is checked by whoever reads it.

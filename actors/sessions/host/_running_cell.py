@@ -33,6 +33,7 @@ class Surroundings(Protocol):
 
     def changes_since(self, change: int, /) -> tuple[int, list[tuple[str, str]]]:
         """Return the latest change and the stored values changed since an earlier one."""
+        ...
 
     def commit(self, writes: dict[str, str], /) -> None:
         """Make stored values visible to other cells."""
@@ -102,7 +103,7 @@ class RunningCell:
     def frame(self, frame: Frame, /) -> None:
         """Take one frame of the process."""
         if not self._stopping or frame[0] in _OUTPUT:
-            _FRAMES[frame[0]](self, *frame[2:])
+            self._FRAMES[frame[0]](self, *frame[2:])
 
     def _text(self, text: str, *_: object) -> None:
         self.machine.put(TextItem(_string(text)))
@@ -147,6 +148,19 @@ class RunningCell:
         self._session.commit(self._writes)
         self._finish(None if error is None else _string(error))
 
+    _FRAMES: Final[dict[str, Callable[..., None]]] = {
+        "text": _text,
+        "image": _image,
+        "audio": _audio,
+        "store": _store,
+        "notify": _notify,
+        "call": _call,
+        "timer": _timer,
+        "clear": _clear,
+        "yield": _yield,
+        "done": _done,
+    }
+
     def process_ended(self, why: str, /) -> None:
         """Learn that the process is gone: its writes are dropped, its output is kept."""
         if self.machine.phase is Phase.RUNNING:
@@ -187,17 +201,3 @@ def _string(text: Any) -> str:
     if type(text) is not str:
         raise TypeError(f"an engine process wrote {type(text).__name__} where text belongs")
     return text
-
-
-_FRAMES: Final[dict[str, Callable[..., None]]] = {
-    "text": RunningCell._text,
-    "image": RunningCell._image,
-    "audio": RunningCell._audio,
-    "store": RunningCell._store,
-    "notify": RunningCell._notify,
-    "call": RunningCell._call,
-    "timer": RunningCell._timer,
-    "clear": RunningCell._clear,
-    "yield": RunningCell._yield,
-    "done": RunningCell._done,
-}

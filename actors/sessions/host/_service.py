@@ -53,6 +53,7 @@ class Sessions(Protocol):
 
     async def open(self, options: SessionOptions, heap_bytes: int | None, /) -> Session:
         """Open one."""
+        ...
 
     def find(self, session_id: str, /) -> Session | None:
         """Find one by its canonical id."""
@@ -60,6 +61,7 @@ class Sessions(Protocol):
     @property
     def cells_full(self) -> bool:
         """Whether the host has as many cells as it may."""
+        ...
 
 
 class CodeModeService:

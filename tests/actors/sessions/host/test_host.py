@@ -261,7 +261,8 @@ ESCAPES = {
         try {{ return e.constructor.constructor({PROBE})() }} catch {{ return '{NOTHING}' }} }})""",
     "call site": f"""(() => {{
         Error.prepareStackTrace = (e, sites) => sites;
-        try {{ return new Error().stack[0].constructor.constructor({PROBE})() }} catch {{ return '{NOTHING}' }} }})()""",
+        const site = new Error().stack[0];
+        try {{ return site.constructor.constructor({PROBE})() }} catch {{ return '{NOTHING}' }} }})()""",
     "functions on the stack": f"""(() => {{
         Error.prepareStackTrace = (e, sites) => sites;
         for (const site of new Error().stack) {{
@@ -275,7 +276,7 @@ ESCAPES = {
 async def test_a_cell_does_not_reach_the_engine_around_it(channel: Channel, nursery: trio.Nursery, way: str) -> None:
     peer = await open_peer(channel, nursery)
     await nursery.start(peer.answer_tools, silent)
-    seen = await peer.run(f"const answer={ESCAPES[way]};text('\\u0001'+answer);exit()", enabled_tools=[tool("t")])
+    seen = await peer.run(f"const answer={ESCAPES[way]};text('reached: '+answer);exit()", enabled_tools=[tool("t")])
 
     assert seen.error is None
     assert [text for text in seen.texts if text] == [f"reached: {NOTHING}"]
