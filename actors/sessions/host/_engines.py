@@ -4,6 +4,7 @@ import importlib
 import re
 import shutil
 import subprocess
+from importlib import metadata
 from pathlib import Path
 from typing import Final
 
@@ -15,6 +16,7 @@ _MIB: Final = 1024 * 1024
 HARNESS: Final = Path(__file__).parent / "_javascript" / "harness.mjs"
 PRELUDE: Final = Path(__file__).parent / "_javascript" / "prelude.js"
 _OLDEST: Final = {"deno": (2, 9), "node": (20, 18)}
+_WHEEL: Final = "the deno package"
 _VERSION_TIMEOUT_S: Final = 10.0
 
 
@@ -64,7 +66,7 @@ def find_engine(path: str | None = None) -> Engine:
         if place is None:
             looked.append(f"{found}: not there")
             continue
-        version = _version_of(place)
+        version = _version_of_the_wheel() if found == _WHEEL else _version_of(place)
         if version is None:
             looked.append(f"{found} {place}: does not start")
         elif _numbers(version) < _OLDEST[kind]:
@@ -79,7 +81,7 @@ def _candidates(path: str | None) -> list[tuple[str, str | None, str]]:
         kind = "node" if "node" in Path(path).name else "deno"
         return [(kind, shutil.which(path), "the engine that was named")]
     return [
-        ("deno", _deno_of_the_wheel(), "the deno package"),
+        ("deno", _deno_of_the_wheel(), _WHEEL),
         ("deno", shutil.which("deno"), "deno on PATH"),
         ("node", shutil.which("node"), "node on PATH"),
     ]
@@ -89,6 +91,14 @@ def _deno_of_the_wheel() -> str | None:
     try:
         return str(importlib.import_module("deno").find_deno_bin())
     except (ImportError, AttributeError, OSError):
+        return None
+
+
+def _version_of_the_wheel() -> str | None:
+    # Read, not asked for: starting it would take as long as all the rest of a host's start.
+    try:
+        return metadata.version("deno")
+    except metadata.PackageNotFoundError:
         return None
 
 

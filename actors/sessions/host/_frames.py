@@ -42,16 +42,16 @@ class FrameDecoder:
                 raise BadFrame(f"a frame of {end - at} bytes; the limit is {FRAME_BYTES_MAX}")
             if len(held) < end:
                 break
-            frames.append(_parse(bytes(held[at + _LENGTH_BYTES : end])))
+            frames.append(_parse(held[at + _LENGTH_BYTES : end]))
             at = end
         if at:
             del held[:at]
         return frames
 
 
-def _parse(body: bytes) -> Frame:
+def _parse(body: bytearray) -> Frame:
     try:
-        frame: Any = json.loads(body)
+        frame: Any = json.loads(body.decode())
     except (ValueError, RecursionError) as broken:
         raise BadFrame("a frame that is not JSON") from broken
     if type(frame) is not list or not frame:
