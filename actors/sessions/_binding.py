@@ -99,8 +99,7 @@ class Binding:
         raise HostTimedOut(Operation.SESSION_OPENING if connected else Operation.TRANSPORT_CONNECTION)
 
     async def _attempt(self, message: wire.OpenSessionRequest, settle: Callable[[int], OutputTruncation]) -> None:
-        # No route goes with it, also not on a reopening: the token belongs to the session that it was given to.
-        self.link.route = None
+        # No route goes with it: the link has none before it is admitted, and every opening has a link of its own.
         metadata = self.link.metadata(traced=True)
         async with self.link.channel.stream(OPEN_SESSION, message, metadata=metadata) as lease:
             try:

@@ -328,7 +328,7 @@ class Host:
                 await self.before_start(cell, send)
             started = wire.ExecutionStarted(execution_id=request.execution_id, cell_id=cell.cell_id)
             await send(wire.ExecuteEvent(started=started))
-            self.nursery.start_soon(cell.run, self.scripts[request.source])
+            self.nursery.start_soon(cell.run, self.scripts[request.source.partition("#")[0]])
             yield_ms = request.yield_time_ms if request.HasField("yield_time_ms") else 10_000
             signal = session.signal(request.execution_id)
             outcome = await cell.observe(yield_ms, signal)
