@@ -75,9 +75,9 @@ class RunningCell:
         self.finished_ns: int | None = None
         """When its script ended, on the monotonic clock."""
         self.started = False
-        """Whether its script has a process."""
+        """Whether its script runs."""
         self.on_start: Callable[[], object] | None = None
-        """Called when it gets one."""
+        """Called when it does."""
         self.closed = False
         """Whether its end was told."""
 
@@ -91,9 +91,6 @@ class RunningCell:
         process.stored_seen, changes = self._session.changes_since(process.stored_seen)
         process.send(["run", self._number, self._source, for_prelude(self._tools), changes])
         self._source = ""
-        self.started = True
-        if self.on_start is not None:
-            self.on_start()
 
     def settle(self, call_id: int, good: bool, text: str, /) -> None:
         """Give the script the answer of a tool call."""
@@ -104,6 +101,11 @@ class RunningCell:
         """Take one frame of the process."""
         if not self._stopping or frame[0] in _OUTPUT:
             self._FRAMES[frame[0]](self, *frame[2:])
+
+    def _began(self, *_: object) -> None:
+        self.started = True
+        if self.on_start is not None:
+            self.on_start()
 
     def _text(self, text: str, *_: object) -> None:
         self.machine.put(TextItem(_string(text)))
@@ -149,6 +151,7 @@ class RunningCell:
         self._finish(None if error is None else _string(error))
 
     _FRAMES: Final[dict[str, Callable[..., None]]] = {
+        "began": _began,
         "text": _text,
         "image": _image,
         "audio": _audio,

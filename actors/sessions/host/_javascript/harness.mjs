@@ -119,6 +119,7 @@ async function evaluate(bridge, context, source) {
   } catch (error) {
     return fail(refused === undefined ? `${error.name}: ${error.message}` : `Unsupported import in exec: ${refused}`);
   }
+  write(['began', bridge.cell]); // Observations are timed from here.
   return module.evaluate().then(() => inside.fulfilled(), (error) => inside.rejected(error));
 }
 

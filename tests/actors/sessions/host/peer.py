@@ -153,6 +153,7 @@ class Peer:
 
     async def close(self) -> None:
         await self.channel.unary(methods.CLOSE_SESSION, wire.CloseSessionRequest(session_id=self.session_id))
+        await self.ended.wait()
 
 
 def read_state(response: wire.WaitResponse) -> tuple[str, Seen]:

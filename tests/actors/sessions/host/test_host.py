@@ -1,5 +1,6 @@
 """The service over a real socket with real engine processes: what callers may rely on."""
 
+import functools
 import uuid
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,57 @@ async def test_a_cell_starts_before_it_yields_goes_on_and_is_closed(channel: Cha
     assert (state, second.outcome, second.texts) == ("live_cell", "completed", ["after"])
     assert (closed.cell_id, closed.final_tool_call_sequence) == ("1", 0)
     assert (missing, unknown.error) == ("missing_cell", "exec cell 1 not found")
+
+
+async def test_a_limit_of_0_ms_yields_at_once_and_the_cell_goes_on(channel: Channel, nursery: trio.Nursery) -> None:
+    limits = wire.SessionCellExecutionLimits(max_yield_time_ms=0)
+    peer = await open_peer(channel, nursery, cell_execution_limits=limits)
+    first = await peer.run("text('a'); notify('there'); await new Promise(()=>{})")
+    await peer.until(lambda: bool(peer.notifications))
+    _, second = await peer.wait(first.cell_id, 60_000)
+
+    assert (first.outcome, first.texts) == ("yielded", [])
+    assert (second.outcome, second.texts) == ("yielded", ["a"])
+
+
+async def test_a_deadline_ends_a_cell_with_an_error_that_names_it(nursery: trio.Nursery) -> None:
+    serve = functools.partial(serve_host, options=HostOptions(cell_deadline_s=1.0))
+    endpoint: str = await nursery.start(serve, "grpc://127.0.0.1:0")
+    async with open_channel(endpoint) as channel:
+        peer = await open_peer(channel, nursery)
+        ended = await peer.run("for(;;);", yield_time_ms=60_000)
+        await peer.close()
+
+    assert ended.error == "exec cell ran longer than its deadline of 1.0 s"
+
+
+async def test_a_process_for_each_cell_serves_no_second_one(nursery: trio.Nursery) -> None:
+    serve = functools.partial(serve_host, options=HostOptions(cells_per_engine_max=1, warm_engines=1))
+    endpoint: str = await nursery.start(serve, "grpc://127.0.0.1:0")
+    async with open_channel(endpoint) as channel:
+        peer = await open_peer(channel, nursery)
+        await peer.run("store('k', 1)")
+        seen = await peer.run("text(load('k'))")
+        await peer.close()
+
+    assert seen.texts == ["1"]
+
+
+async def test_cells_over_the_limit_of_the_host_are_refused(nursery: trio.Nursery) -> None:
+    serve = functools.partial(serve_host, options=HostOptions(cells_max=1))
+    endpoint: str = await nursery.start(serve, "grpc://127.0.0.1:0")
+    async with open_channel(endpoint) as channel:
+        peer = await open_peer(channel, nursery)
+        await peer.run("await new Promise(()=>{})", yield_time_ms=0)
+        with pytest.raises(CallFailed) as full:
+            await peer.run("text(1)")
+        await peer.terminate("1")
+        await peer.until_closed(1)
+        after = await peer.run("text(1)")
+        await peer.close()
+
+    assert full.value.status.message == "code-mode host has too many active cells"
+    assert after.texts == ["1"]
 
 
 async def test_values_are_shared_in_a_session_and_dropped_with_a_terminated_cell(
@@ -341,12 +393,8 @@ async def test_heartbeats_come_when_asked_for(channel: Channel, nursery: trio.Nu
 
 
 async def test_health_is_told_over_http1_and_nothing_else_is(nursery: trio.Nursery) -> None:
-    options = HostOptions(warm_engines=0)
-
-    async def serve(*, task_status: Any) -> None:
-        await serve_host("grpc://127.0.0.1:0", options=options, task_status=task_status)
-
-    endpoint: str = await nursery.start(serve)
+    serve = functools.partial(serve_host, options=HostOptions(warm_engines=0))
+    endpoint: str = await nursery.start(serve, "grpc://127.0.0.1:0")
     host, port = endpoint.removeprefix("http://").split(":")
     answers: list[bytes] = []
     for line in (b"GET /healthz", b"POST /healthz", b"GET /"):

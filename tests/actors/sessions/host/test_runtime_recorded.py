@@ -17,6 +17,7 @@ KINDS = {wire.TOOL_KIND_FUNCTION: "function", wire.TOOL_KIND_FREEFORM: "freeform
 DIFFERENT = {
     "store-raw-value-key": "a guard for the insides of one JSON library; here it is an ordinary key",
     "store-number-key-guard": "as store-raw-value-key",
+    "yield-limit": "with a limit of 0 ms it hangs on the moment of the wait; test_host has it with a certain order",
 }
 
 
