@@ -1,6 +1,7 @@
 """The service over a real socket with real engine processes: what callers may rely on."""
 
 import functools
+import shutil
 import uuid
 from pathlib import Path
 from typing import Any
@@ -334,6 +335,48 @@ async def test_a_cell_does_not_reach_the_engine_around_it(channel: Channel, nurs
     assert [text for text in seen.texts if text] == [f"reached: {NOTHING}"]
 
 
+WALK = """
+const own = Object.prototype, seen = new Set(), queue = [globalThis], foreign = [];
+Error.prepareStackTrace = (error, sites) => sites;
+queue.push(new Error().stack, import.meta, tools.t(), as_settled([]), (async () => {})(), (function* () {})());
+try { null.x } catch (error) { queue.push(error) }
+await import('node:fs').catch((error) => queue.push(error, error.stack));
+while (queue.length > 0) {
+  const thing = queue.pop();
+  if ((typeof thing !== 'object' && typeof thing !== 'function') || thing === null || seen.has(thing)) continue;
+  seen.add(thing);
+  let top = thing;
+  for (let next; (next = Object.getPrototypeOf(top)) !== null;) top = next;
+  // A call site is made anew for each error; what it inherits from is not.
+  const site = typeof thing.getLineNumber === 'function' && !Object.hasOwn(thing, 'getLineNumber');
+  if (top !== own && thing !== top && !site && !Object.isFrozen(thing)) foreign.push(String(Object.keys(thing)));
+  if (thing !== own && thing === top && typeof thing.hasOwnProperty === 'function' && !Object.isFrozen(thing)) {
+    foreign.push('a root that can be written');
+  }
+  queue.push(Object.getPrototypeOf(thing));
+  for (const key of Reflect.ownKeys(thing)) {
+    const { value, get, set } = Object.getOwnPropertyDescriptor(thing, key);
+    queue.push(value, get, set);
+  }
+  for (const name of ['getThis', 'getFunction']) {
+    try { if (typeof thing[name] === 'function') queue.push(thing[name]()) } catch {}
+  }
+}
+text(`${seen.size > 500}`); text(JSON.stringify(foreign));
+"""
+
+
+async def test_nothing_that_belongs_to_the_harness_can_be_written_from_a_cell(
+    channel: Channel, nursery: trio.Nursery
+) -> None:
+    peer = await open_peer(channel, nursery)
+    await nursery.start(peer.answer_tools, silent)
+    seen = await peer.run(WALK, enabled_tools=[tool("t")])
+
+    assert seen.error is None
+    assert seen.texts == ["true", "[]"]
+
+
 @pytest.mark.slow
 async def test_65_mib_of_error_are_cut_as_recorded(channel: Channel, nursery: trio.Nursery) -> None:
     peer = await open_peer(channel, nursery, **SERVER)
@@ -423,3 +466,22 @@ async def test_no_process_is_left_when_a_host_is_cancelled() -> None:
 
     assert during - before
     assert children_of_this_program() <= before
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="there is no node")
+async def test_node_runs_cells_behind_the_same_walls(nursery: trio.Nursery) -> None:
+    serve = functools.partial(serve_host, options=HostOptions(engine_path="node", warm_engines=1))
+    endpoint: str = await nursery.start(serve, "grpc://127.0.0.1:0")
+    async with open_channel(endpoint) as channel:
+        peer = await open_peer(channel, nursery)
+        await nursery.start(peer.answer_tools, echo)
+        plain = await peer.run("text(await tools.t({a: 1})); store('k', 1)", enabled_tools=[tool("t")])
+        probes = [f"const answer={way};text('reached: '+answer);exit()" for way in ESCAPES.values()]
+        reached = [await peer.run(probe, enabled_tools=[tool("t")]) for probe in probes]
+        endless = await peer.run("text(load('k')); for(;;);", yield_time_ms=500)
+        _, ended = await peer.terminate(endless.cell_id)
+        await peer.close()
+
+    assert (plain.texts, plain.error) == (['{"a":1}'], None)
+    assert [[text for text in seen.texts if text] for seen in reached] == [[f"reached: {NOTHING}"]] * len(ESCAPES)
+    assert (endless.texts, ended.outcome) == (["1"], "terminated")
