@@ -15,7 +15,6 @@ from actors.sessions._errors import (
     ProtocolViolation,
     SessionClosed,
     SessionsError,
-    SessionStopped,
     call_failed,
 )
 from actors.sessions._executions import Executions
@@ -237,9 +236,7 @@ class Binding:
         )
         self.opened.fail(reason)
         for execution in self.executions.all():
-            stopped = SessionStopped()
-            stopped.__cause__ = reason
-            execution.fail(stopped)
+            execution.fail(self.link.stopped())
             execution.cancel_callbacks(tool_calls=True, notifications=True)
         for execution in running:
             self.book.mark_closed(execution.entry)

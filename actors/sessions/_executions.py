@@ -101,6 +101,8 @@ class Executions:
         except SessionsError as fault:
             self._fail(execution, fault, over=True)
         finally:
+            # Whoever still waits must hear of it, also of a cell that was reported closed before its outcome came.
+            execution.fail(self._link.stopped())
             self._book.settle(entry)
             if entry.cell_id is None:
                 self._forget(execution)

@@ -119,9 +119,7 @@ class Link:
     def why_interrupted(self, operation: Operation) -> tuple[SessionsError, bool]:
         """Say why a bounded block was cut short, and whether the link is to end for it."""
         if self.phase is Phase.CLOSED:
-            stopped = SessionStopped()
-            stopped.__cause__ = self.reason
-            return stopped, False
+            return self.stopped(), False
         return HostTimedOut(operation), silence_retires(operation)
 
     def judged(self, operation: Operation, failed: CallFailed) -> SessionsError:
@@ -139,6 +137,12 @@ class Link:
         error.__cause__ = failed
         lost = any("true" in pairs.get_all(ROUTE_LOST_KEY) for pairs in (failed.trailers, failed.headers))
         return error, failure_retires(operation, failed.code, route_lost=lost, routed=self.route is not None)
+
+    def stopped(self) -> SessionStopped:
+        """Make the error for whoever was under way when the link ended."""
+        stopped = SessionStopped()
+        stopped.__cause__ = self.reason
+        return stopped
 
     def closed_error(self) -> SessionsError:
         """Return the recorded reason of the end."""

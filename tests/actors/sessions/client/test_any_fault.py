@@ -22,6 +22,7 @@ METHODS = [
 ]  # fmt: skip
 CODES = [StatusCode.NOT_FOUND, StatusCode.UNAVAILABLE, StatusCode.INTERNAL, StatusCode.RESOURCE_EXHAUSTED]
 SOURCES = ["recall", "stay", "notify", "call_echo", "throw"]
+LONGEST_S = 400.0
 FEW, MANY = range(20), range(20, 1_020)
 
 
@@ -34,16 +35,19 @@ class Storm:
         self.started: list[str] = []
         self.sent = 0
         self.ended: list[str] = []
+        self.overdue = 0
 
     async def calls(self, session: Session) -> None:
         for _ in range(8):
             await trio.sleep(self.chance.random() * 0.02)
             call = self.chance.choice([self.execute, self.execute, self.wait, self.terminate])
-            with trio.move_on_after(self.chance.choice([1e-9, 0.001, 0.02, 400, 400])):
+            patience_s = self.chance.choice([1e-9, 0.001, 0.02, LONGEST_S, LONGEST_S])
+            with trio.move_on_after(patience_s) as scope:
                 try:
                     await call(session)
                 except SessionsError as error:
                     self.ended.append(type(error).__name__)
+            self.overdue += scope.cancelled_caught and patience_s == LONGEST_S
 
     async def execute(self, session: Session) -> None:
         self.sent += 1
@@ -119,7 +123,7 @@ async def storm(host: Host, seed: int) -> Storm:
     assert len(host.seen_executions) == len({*host.seen_executions}), "a script ran twice"
     assert len(this.recorder.closed) == len({*this.recorder.closed}), "a cell was reported closed twice"
     assert {*this.started} <= {*this.recorder.closed}, "a cell was never reported closed"
-    assert (live, left) == (0, 0)
+    assert (live, left, this.overdue) == (0, 0, 0)
     return this
 
 
