@@ -11,6 +11,7 @@ import trio
 from supervision import ChildStatus
 
 _FAR_S: Final = 1e9
+_SWEEP_LEAST: Final = 1024
 
 
 class Alarm:
@@ -46,10 +47,13 @@ class Alarms:
         self._order = itertools.count()
         self._sleeping: trio.CancelScope | None = None
         self._wakes_s = -math.inf
+        self._sweep_at = _SWEEP_LEAST
 
     def set(self, delay_s: float, call: Callable[[], object]) -> Alarm:
         """Call a plain function, which must not raise, after a delay; 0 is at the next turn."""
         alarm = Alarm(trio.current_time() + min(delay_s, _FAR_S), call)
+        if len(self._heap) >= self._sweep_at:
+            self._sweep()
         heapq.heappush(self._heap, (alarm.due_s, next(self._order), alarm))
         if self._sleeping is not None and alarm.due_s < self._wakes_s:
             self._sleeping.cancel()
@@ -64,6 +68,15 @@ class Alarms:
             with trio.CancelScope(deadline=self._wakes_s) as self._sleeping:
                 await trio.sleep_forever()
             self._sleeping = None
+
+    def _sweep(self) -> None:
+        # Most alarms are cancelled long before they are due: without this they would be kept until then.
+        self._heap = [entry for entry in self._heap if entry[2].waiting]
+        heapq.heapify(self._heap)
+        self._sweep_at = max(_SWEEP_LEAST, 2 * len(self._heap))
+
+    def __len__(self) -> int:
+        return len(self._heap)
 
     def _ring_due(self) -> None:
         now_s = trio.current_time()

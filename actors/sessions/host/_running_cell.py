@@ -203,4 +203,5 @@ class RunningCell:
 def _string(text: Any) -> str:
     if type(text) is not str:
         raise TypeError(f"an engine process wrote {type(text).__name__} where text belongs")
-    return text
+    # JSON can spell half a code point, which nothing behind this can write.
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()

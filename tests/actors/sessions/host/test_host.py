@@ -428,6 +428,16 @@ async def test_catalogue_revisions_are_kept_and_checked(channel: Channel, nurser
     assert texts == [f"{why} code-mode catalog revision" for why in ("invalid", "unknown", "conflicting")]
 
 
+async def test_half_a_code_point_is_replaced_wherever_it_comes_from(channel: Channel, nursery: trio.Nursery) -> None:
+    peer = await open_peer(channel, nursery, **SERVER)
+    put_out = await peer.run("text('a\\ud800'); throw 'b\\ud800'")
+    imported = await peer.run("import 'c\\ud800'")
+
+    assert put_out.texts == ["a\ufffd", "Script error:\nb\ufffd"]
+    assert put_out.error == "b\ufffd"
+    assert imported.error is not None
+
+
 async def test_heartbeats_come_when_asked_for(channel: Channel, nursery: trio.Nursery) -> None:
     peer = await open_peer(channel, nursery, heartbeat_interval_s=1)
     await peer.until(lambda: any(event.HasField("heartbeat") for event in peer.events))
