@@ -67,7 +67,7 @@ def expect_answer(session: HostSession, call: wire.ToolCall, cell: Cell) -> list
 async def test_a_result_is_held_back_until_its_notifications_are_done(
     host: Host, provider: SessionProvider, waited: bool
 ) -> None:
-    release = trio.Event()
+    release, go = trio.Event(), trio.Event()
 
     async def block(_: Notification, cancelled: trio.Event) -> None:
         await release.wait()
@@ -75,7 +75,7 @@ async def test_a_result_is_held_back_until_its_notifications_are_done(
     @host.script
     async def notify_late(cell: Cell) -> None:
         if waited:
-            await trio.sleep(0.02)
+            await go.wait()
         cell.notify("notice")
         cell.text("after")
 
@@ -85,6 +85,7 @@ async def test_a_result_is_held_back_until_its_notifications_are_done(
     cell = await session.execute(request("notify_late", yield_time_ms=1 if waited else 5_000), recorder)
     if waited:
         assert isinstance(await cell.initial_response(), Yielded)
+        go.set()
     answers: list[object] = []
 
     async def observe() -> None:
@@ -726,15 +727,18 @@ async def test_each_observation_has_what_came_since_the_one_before(host: Host, p
 
 
 async def test_terminating_what_has_completed_returns_the_completion(host: Host, provider: SessionProvider) -> None:
+    go = trio.Event()
+
     @host.script
     async def end_behind_the_scenes(cell: Cell) -> None:
         cell.store("key", "kept")
-        await trio.sleep(0.01)
+        await go.wait()
         cell.text("done")
 
     session = await provider.create_session()
     assert isinstance(await run(session, "end_behind_the_scenes", yield_time_ms=1), Yielded)
-    await trio.sleep(0.05)
+    go.set()
+    await settle()
     ended = await session.terminate("1")
 
     assert told(ended.response) == printed("1", "done")
@@ -774,7 +778,7 @@ async def test_a_blocked_tool_nobody_waits_for_does_not_hold_up_the_result(
     @host.script
     async def call_and_end(cell: Cell) -> None:
         cell.session.host.nursery.start_soon(cell.tool, "echo")
-        await trio.sleep(0.02)
+        await recorder.called.wait()
         cell.text("done")
 
     recorder = Recorder()

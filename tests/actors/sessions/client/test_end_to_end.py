@@ -317,7 +317,7 @@ async def test_a_second_wait_for_a_cell_is_refused_at_once(provider: SessionProv
     outcomes: list[object] = []
 
     async def first_wait() -> None:
-        outcomes.append((await session.wait(WaitRequest("1", 200))).response)
+        outcomes.append((await session.wait(WaitRequest("1", 500))).response)
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(first_wait)
