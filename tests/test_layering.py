@@ -22,9 +22,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     "actors.rendezvous": {"actors.relay", "actors.noise"},
     "actors.executor": {"actors.protocol", "actors.relay", "actors.noise"},
     "actors.harness": {"actors.protocol", "actors.relay", "actors.noise", "actors", "supervision"},
-    "actors.sessions": {"actors", "supervision"},
+    "actors.sessions": {"actors", "supervision", "actors.sessions.grpc"},
+    # Stands on its own, so that it could become a distribution of its own.
+    "actors.sessions.grpc": set(),
 }
-MAY_IMPORT["actors.environments"] = {*MAY_IMPORT} - {"actors.sessions"}
+MAY_IMPORT["actors.environments"] = {*MAY_IMPORT} - {"actors.sessions", "actors.sessions.grpc"}
 MAY_IMPORT["actors.testing"] = {*MAY_IMPORT}
 MAY_IMPORT["actors.cli"] = {*MAY_IMPORT}
 

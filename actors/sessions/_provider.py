@@ -1,0 +1,188 @@
+"""Make sessions on one host that share one connection."""
+
+import ssl
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+import attrs
+import trio
+
+from actors.sessions._binding import Binding
+from actors.sessions._delegate import DelegateFailed, Report
+from actors.sessions._endpoint import endpoint_fault
+from actors.sessions._errors import InvalidEndpoint, SessionClosed
+from actors.sessions._session import Session, SessionCore
+from actors.sessions._values import SessionOptions
+from actors.sessions.grpc import Channel, ChannelOptions, Dial, open_channel
+
+
+@attrs.frozen(kw_only=True)
+class ProviderStatistics:
+    """What a provider has done and is doing."""
+
+    generations: int = 0
+    """Host sessions ever begun, failed openings included."""
+
+    sessions_live: int = 0
+    """Host sessions that are open or being opened."""
+
+    connections_dialled: int = 0
+    """Connections ever made."""
+
+    connections_open: int = 0
+    """Connections at this moment."""
+
+    delegate_failures: int = 0
+    """Delegates that raised something that had no place."""
+
+
+def _report_nothing(_: DelegateFailed) -> None:
+    """Leave it to the counter."""
+
+
+def _no_trace() -> str | None:
+    return None
+
+
+class _Home:
+    """What the sessions of a provider share."""
+
+    def __init__(
+        self, channel: Channel, nursery: trio.Nursery, report: Report, traceparent: Callable[[], str | None]
+    ) -> None:
+        self._channel, self._nursery = channel, nursery
+        self._report_to, self._traceparent = report, traceparent
+        self._generations = self._delegate_failures = 0
+        self._closed = False
+        # Every binding here has not ended; the connection is released when it is empty.
+        self._bindings: set[Binding] = set()
+
+    def statistics(self) -> ProviderStatistics:
+        return ProviderStatistics(
+            generations=self._generations,
+            sessions_live=len(self._bindings),
+            connections_dialled=self._channel.connections_dialled,
+            connections_open=self._channel.connections_open,
+            delegate_failures=self._delegate_failures,
+        )
+
+    def new_binding(self) -> Binding:
+        """Take the next generation."""
+        if self._closed:
+            raise SessionClosed
+        self._generations += 1
+        binding = Binding(
+            self._channel,
+            self._nursery,
+            self._generations,
+            report=self._report,
+            traceparent=self._traceparent,
+        )
+        binding.on_ended = self._on_ended
+        self._bindings.add(binding)
+        return binding
+
+    def start(self, work: Callable[[SessionCore], Awaitable[object]], core: SessionCore) -> None:
+        """Run a task that outlives calls."""
+        self._nursery.start_soon(work, core)
+
+    def close(self) -> None:
+        """End every session at once."""
+        self._closed = True
+        for binding in [*self._bindings]:
+            binding.link.finish(SessionClosed())
+
+    def _on_ended(self, binding: Binding) -> None:
+        self._bindings.discard(binding)
+        if not self._bindings:
+            self._channel.release()
+
+    def _report(self, failed: DelegateFailed) -> None:
+        self._delegate_failures += 1
+        self._report_to(failed)
+
+
+class SessionProvider:
+    """Makes sessions on one host. Given by `open_provider`.
+
+    Connects with the first session, and lets go of the connection when the last one has ended, however it ended.
+    """
+
+    def __init__(self, home: _Home | InvalidEndpoint) -> None:
+        # A URL that cannot be used stands in the place of what would have been made from it.
+        self._home = home
+
+    def __repr__(self) -> str:
+        return f"<SessionProvider with {self.statistics().sessions_live} live sessions>"
+
+    def statistics(self) -> ProviderStatistics:
+        """Count what is there and what has happened."""
+        return ProviderStatistics() if isinstance(self._home, InvalidEndpoint) else self._home.statistics()
+
+    async def create_session(self, options: SessionOptions | None = None) -> Session:
+        """Open a session.
+
+        Args:
+            options: What to ask of the host.
+
+        Raises:
+            HostUnavailable: The host could not be reached or has no room, after five attempts or 60 s.
+            HostCallFailed: The host refused.
+            InvalidEndpoint: The URL of the provider cannot be used.
+            SessionsError: The host broke the protocol, or the provider has ended.
+
+        Cancelled:
+            What was half open is dropped.
+        """
+        await trio.lowlevel.checkpoint()
+        if isinstance(self._home, InvalidEndpoint):
+            raise self._home
+        core = SessionCore(self._home, options or SessionOptions())
+        await core.open()
+        return Session(core)
+
+
+@asynccontextmanager
+async def open_provider(
+    url: str,
+    *,
+    ssl_context: ssl.SSLContext | None = None,
+    channel_options: ChannelOptions | None = None,
+    dial: Dial | None = None,
+    report: Report = _report_nothing,
+    traceparent: Callable[[], str | None] = _no_trace,
+) -> AsyncGenerator[SessionProvider]:
+    """Open a provider of sessions on one host for the length of a block. Nothing is connected before the first one.
+
+    At the end of the block every session ends; shut them down before it to know that the host has closed them.
+
+    Args:
+        url: `http://HOST:PORT`, `https://HOST:PORT` or `unix:PATH`; judged when the first session is wanted.
+        ssl_context: Used for https; by default the system's, with its certificates.
+        channel_options: Bounds and habits of the connection.
+        dial: Opens a stream in place of the network.
+        report: Hears of delegates that fail; must not raise.
+        traceparent: Gives the W3C trace parent of the caller, where there is one.
+
+    Cancelled:
+        Every session ends.
+    """
+    fault = endpoint_fault(url)
+    if fault is not None:
+        yield SessionProvider(fault)
+        return
+    async with open_channel(url, options=channel_options, ssl_context=ssl_context, dial=dial) as channel:
+        failure: BaseException | None = None
+        try:
+            async with trio.open_nursery() as nursery:
+                home = _Home(channel, nursery, report, traceparent)
+                try:
+                    yield SessionProvider(home)
+                except BaseException as error:
+                    # Held, not swallowed: it is raised below, outside the nursery that would wrap it.
+                    failure = error
+                home.close()
+                nursery.cancel_scope.cancel()
+        finally:
+            if failure is not None:
+                raise failure

@@ -1,0 +1,327 @@
+"""One HTTP/2 connection over one stream of bytes: its tasks, its phases, and its end.
+
+A connection has a reader, one writer, a watcher for silence, and the tasks of its calls. The writer outlives
+the
+others: cancelled from outside, it still gets a bounded time to say how the calls ended.
+"""
+
+import enum
+import math
+from collections.abc import Callable
+from typing import Final
+
+import trio
+from h2.errors import ErrorCodes
+from h2.exceptions import ProtocolError
+
+from actors.sessions.grpc._framing import MessageDecoder
+from actors.sessions.grpc._http2 import ALL_STREAMS, Http2
+from actors.sessions.grpc._inbound import Inbound
+from actors.sessions.grpc._keepalive import Act, Keepalive
+from actors.sessions.grpc._limits import KIB, KeepalivePolicy, Limits
+from actors.sessions.grpc._metadata import Headers
+from actors.sessions.grpc._outbound import Outbound
+from actors.sessions.grpc._rates import TokenBucket
+from actors.sessions.grpc._status import Status, StatusCode
+from actors.sessions.grpc._stream import Failure, Stream
+
+_RECEIVE_BYTES: Final = 128 * KIB
+_LINGER_S: Final = 0.5
+_DRAIN_PING: Final = b"draining"
+_KEEPALIVE_PING: Final = b"alive???"
+# What a broken peer can make h2 raise besides its own errors; none of it may reach the other connections.
+_BROKEN_INPUT: Final = (ProtocolError, ValueError, LookupError, AssertionError)
+
+
+class Phase(enum.Enum):
+    """Where a connection stands. It only ever moves forward."""
+
+    OPEN = "open"
+    DRAINING = "draining: open calls go on, no new ones"
+    ENDED = "ended"
+
+
+class _Flood(Exception):
+    """The peer sends too much of what costs it nothing."""
+
+
+class Connection:
+    """One end of a connection. `run` is its life; everything else is a plain function."""
+
+    def __init__(
+        self,
+        transport: trio.abc.Stream,
+        *,
+        client: bool,
+        limits: Limits,
+        keepalive: KeepalivePolicy,
+        accept: "Callable[[Connection, Stream, Headers], None] | None" = None,
+        changed: Callable[[], object] = lambda: None,
+        too_many_pings: Callable[[], object] = lambda: None,
+    ) -> None:
+        self.limits, self.phase, self.lost_because = limits, Phase.OPEN, ""
+        self._transport, self._client, self._accept, self._changed = transport, client, accept, changed
+        self._too_many_pings = too_many_pings
+        self._http2 = Http2(client=client, limits=limits)
+        self.streams: dict[int, Stream] = {}
+        self.outbound = Outbound(self._http2, client=client, on_over=self.stream_over)
+        self._inbound = Inbound(self._http2, limits, self.streams, self, client=client)
+        self._nuisances = TokenBucket(limits.resets_per_s_max, limits.resets_burst_max)
+        self._keepalive, self._heard_at_s = keepalive, trio.current_time()
+        self._settled = trio.Event()
+        self._relief = trio.lowlevel.ParkingLot()
+        self._writing = trio.CancelScope(shield=True)
+        self._ending = False
+        # The last stream a draining server still takes; None until it has been told.
+        self._last_number: int | None = None
+        self._calls: trio.Nursery | None = None
+
+    # --- life
+
+    async def run(self, first_bytes: bytes = b"") -> None:
+        """Serve the connection until it ends, for whatever reason; `lost_because` says which.
+
+        Cancelled:
+            Calls are cancelled first, then what they left to say is written for at most half a second.
+        """
+        self._http2.begin(self.limits.connection_window_bytes)
+        try:
+            async with trio.open_nursery() as outer:
+                outer.start_soon(self._write)
+                try:
+                    async with trio.open_nursery() as self._calls:
+                        if math.isfinite(self._keepalive.interval_s):
+                            self._calls.start_soon(self._watch)
+                        await self._read(first_bytes)
+                        self._calls.cancel_scope.cancel()
+                finally:
+                    self._begin_goodbye()
+        finally:
+            self.phase = Phase.ENDED
+            self._fail_calls()
+            self._changed()
+            await trio.aclose_forcefully(self._transport)
+
+    def spawn(self, call: Callable[..., object], *args: object) -> None:
+        """Run a call's task for as long as the connection lives."""
+        assert self._calls is not None, "a call arrived before the connection ran"
+        self._calls.start_soon(call, *args)  # type: ignore[arg-type]
+
+    async def wait_settled(self) -> None:
+        """Wait until the peer has shown that it speaks HTTP/2, or the connection has ended."""
+        await self._settled.wait()
+
+    async def _read(self, data: bytes) -> None:
+        while True:
+            if data:
+                self._heard_at_s = trio.current_time()
+                if not self._take(data):
+                    return None
+                while self._http2.overdue:
+                    await self._relief.park()
+            try:
+                data = bytes(await self._transport.receive_some(_RECEIVE_BYTES))
+            except (trio.BrokenResourceError, trio.ClosedResourceError, OSError) as broken:
+                return self._lose(f"the connection broke: {broken}")
+            if not data:
+                return self._lose("the peer closed the connection")
+
+    def _take(self, data: bytes) -> bool:
+        try:
+            self._inbound.receive(data)
+        except _Flood:
+            self._http2.goaway(self._http2.highest_inbound_stream_id, code=ErrorCodes.ENHANCE_YOUR_CALM)
+            self._lose("the peer sends more resets, pings or settings than this end allows")
+            return False
+        except _BROKEN_INPUT as broken:
+            self._lose(f"the peer broke HTTP/2: {str(broken) or type(broken).__name__}")
+            return False
+        if self._http2.waiting_bytes:
+            self.outbound.wake()
+        return True
+
+    async def _write(self) -> None:
+        with self._writing:
+            try:
+                while True:
+                    batch = self.outbound.next_batch()
+                    if batch:
+                        await self._transport.send_all(batch)
+                        self._relief.unpark_all()
+                    elif self._ending:
+                        return
+                    else:
+                        await self.outbound.wait()
+            except (trio.BrokenResourceError, trio.ClosedResourceError, OSError) as broken:
+                self._lose(f"the connection broke: {broken}")
+
+    async def _watch(self) -> None:
+        keepalive = Keepalive(self._keepalive)
+        while True:
+            keepalive, act, again_at_s = keepalive.decide(
+                now_s=trio.current_time(), heard_at_s=self._heard_at_s, calls_open=bool(self.streams)
+            )
+            if act is Act.GIVE_UP:
+                # Whatever the writer holds is stuck in front of a peer that does not read.
+                self._writing.cancel()
+                return self._lose(f"the peer was silent for {self._keepalive.timeout_s:g} s after a ping")
+            if act is Act.PING:
+                self._http2.ping(_KEEPALIVE_PING)
+                self.outbound.wake()
+            await trio.sleep_until(again_at_s)
+
+    def _lose(self, why: str) -> None:
+        self.lost_because = self.lost_because or why
+        self.phase = Phase.ENDED
+        self._fail_calls()
+        self._settled.set()
+        self._finish()
+
+    def _finish(self) -> None:
+        if self._calls is not None:
+            self._calls.cancel_scope.cancel()
+
+    def _fail_calls(self) -> None:
+        why = self.lost_because or "the connection was closed at this end"
+        for stream in list(self.streams.values()):
+            stream.fail(Failure(Status(StatusCode.UNAVAILABLE, why)))
+            self.streams.pop(stream.number, None)
+        self._settled.set()
+
+    def _begin_goodbye(self) -> None:
+        if not self.lost_because and self._last_number is None:
+            last = 0 if self._client else self._http2.highest_inbound_stream_id
+            self._http2.goaway(last)
+        self._ending = True
+        self._writing.deadline = trio.current_time() + _LINGER_S
+        self.outbound.wake()
+
+    # --- calls of this end
+
+    @property
+    def has_room(self) -> bool:
+        """Whether a call may start now."""
+        allowed = min(self._http2.remote_settings.max_concurrent_streams, self.limits.concurrent_calls_max)
+        return self.phase is Phase.OPEN and len(self.streams) < allowed
+
+    def start(self, headers: Headers) -> Stream:
+        """Open a stream; check `has_room` in the same breath."""
+        assert self.has_room, "a call was started on a connection without room"
+        number = self._http2.get_next_available_stream_id()
+        stream = Stream(number, MessageDecoder(self.limits.message_bytes_max))
+        self.streams[number] = stream
+        self.outbound.send_headers(stream, headers)
+        return stream
+
+    @property
+    def header_list_bytes_max(self) -> int | None:
+        """How large a header block the peer takes, if it said so."""
+        return self._http2.remote_settings.max_header_list_size
+
+    def abandon(self, stream: Stream) -> None:
+        """Let go of a stream; the peer is told unless all is said already."""
+        if not stream.over:
+            self.outbound.reset(stream, ErrorCodes.CANCEL)
+            stream.failure = Failure(Status(StatusCode.CANCELLED, "the call was abandoned at this end"))
+        self.stream_over(stream)
+
+    def taken(self, stream: Stream) -> None:
+        """Note that a message was taken, so that the peer may send more."""
+        if not stream.inbox and stream.credit_bytes:
+            self._inbound.return_credit(stream)
+            if self._http2.waiting_bytes:
+                self.outbound.wake()
+
+    # --- draining
+
+    def drain(self) -> None:
+        """Take no new calls and end when the open ones have ended.
+
+        A server says so twice, as gRPC asks: first "no more soon", and after a round trip "none after this
+        one", so that no call that is on its way is lost.
+        """
+        if self.phase is not Phase.OPEN:
+            return
+        self.phase = Phase.DRAINING
+        if self._client:
+            self._last_number = 0
+            self._http2.goaway(0)
+        else:
+            self._http2.goaway(ALL_STREAMS)
+            self._http2.ping(_DRAIN_PING)
+        self.outbound.wake()
+        self._end_if_drained()
+        self._changed()
+
+    def _end_if_drained(self) -> None:
+        if self.phase is Phase.DRAINING and self._last_number is not None and not self.streams:
+            self._finish()
+
+    # --- news from `_inbound`, which calls these
+
+    def request_arrived(self, number: int, headers: Headers) -> None:
+        """Open a stream for a request, or refuse it."""
+        refused = self._last_number is not None and number > self._last_number
+        if refused or len(self.streams) >= self.limits.concurrent_calls_max or self._accept is None:
+            self._http2.reset_stream(number, ErrorCodes.REFUSED_STREAM)
+            self._http2.retire(number)
+            self.nuisance()
+            return
+        stream = Stream(number, MessageDecoder(self.limits.message_bytes_max))
+        self.streams[number] = stream
+        self._accept(self, stream, headers)
+
+    def broken_off(self, stream: Stream, status: Status, code: ErrorCodes) -> None:
+        """Give up on a stream whose peer broke the rules."""
+        self.outbound.reset(stream, code)
+        stream.fail(Failure(status))
+        self.stream_over(stream)
+
+    def stream_over(self, stream: Stream) -> None:
+        """Retire a stream on which nothing more happens."""
+        self._http2.retire(stream.number)
+        self.outbound.forget(stream)
+        if self.streams.pop(stream.number, None) is not None:
+            self._end_if_drained()
+            self._changed()
+
+    def window_opened(self, number: int) -> None:
+        """Send on."""
+        self.outbound.window_opened(number)
+
+    def settings_arrived(self) -> None:
+        """Take the peer's new settings into account."""
+        self._settled.set()
+        self.outbound.window_opened(0)
+        self._changed()
+
+    def goaway_arrived(self, last_stream_id: int, code: int, why: bytes) -> None:
+        """Open no more streams; those over the last number were never processed."""
+        if self.phase is Phase.OPEN:
+            self.phase = Phase.DRAINING
+        if why == b"too_many_pings":
+            self._too_many_pings()
+        if not self._client:
+            return
+        self._last_number = 0
+        text = why.decode("utf-8", "replace") or f"code {code}"
+        for stream in [s for s in self.streams.values() if s.number > last_stream_id]:
+            status = Status(
+                StatusCode.UNAVAILABLE, f"the peer is going away ({text}) and did not take the call"
+            )
+            stream.fail(Failure(status, unprocessed=True))
+            self.stream_over(stream)
+        self._end_if_drained()
+        self._changed()
+
+    def nuisance(self) -> None:
+        """Count something a hostile peer sends in floods."""
+        if not self._nuisances.take(trio.current_time()):
+            raise _Flood
+
+    def ping_answered(self, data: bytes) -> None:
+        """Finish the first half of draining."""
+        if data == _DRAIN_PING and self._last_number is None:
+            self._last_number = self._http2.highest_inbound_stream_id
+            self._http2.goaway(self._last_number)
+            self._end_if_drained()

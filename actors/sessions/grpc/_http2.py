@@ -1,0 +1,237 @@
+"""h2's connection, with the changes gRPC needs. The only file that touches what h2 keeps private.
+
+h2 keeps every rule: each frame still passes its state machines and its windows. What is replaced is the
+building and taking apart of the two frames that make up a call, HEADERS and DATA, which h2 copies and walks
+many times.
+
+Each change names its test in `tests/actors/sessions/grpc/test_http2.py`; the range of h2 in `pyproject.toml`
+ends at the minor version these were read in.
+"""
+
+import struct
+from collections.abc import Sequence
+from typing import Final, cast
+
+from h2.config import H2Configuration
+from h2.connection import AllowedStreamIDs, ConnectionInputs, H2Connection
+from h2.errors import ErrorCodes
+from h2.events import ConnectionTerminated, Event
+from h2.exceptions import FrameTooLargeError, ProtocolError
+from h2.settings import SettingCodes, Settings
+from h2.stream import StreamInputs
+from hyperframe.frame import Frame, GoAwayFrame
+
+from actors.sessions.grpc._hpack import RememberingDecoder, RememberingEncoder
+from actors.sessions.grpc._limits import Limits
+
+ALL_STREAMS: Final = 2**31 - 1
+_PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+
+# A frame's head (RFC 9113, 4.1): 24 bits of length, type, flags, stream.
+_HEAD: Final = struct.Struct(">BHBBL")
+_HEAD_BYTES: Final = _HEAD.size
+_DATA, _HEADERS, _CONTINUATION = 0, 1, 9
+_END_STREAM, _END_HEADERS, _PADDED = 0x1, 0x4, 0x8
+
+
+def _frame_head(size: int, kind: int, flags: int, number: int) -> bytes:
+    return _HEAD.pack(size >> 16, size & 0xFFFF, kind, flags, number)
+
+
+class Http2(H2Connection):
+    """One end of an HTTP/2 connection: bytes in, events out; frames in, bytes out."""
+
+    # How many closed streams are remembered, to tell a late frame from a wrong one.
+    MAX_CLOSED_STREAMS = 2**14
+
+    def __init__(self, *, client: bool, limits: Limits) -> None:
+        # h2 checks header blocks letter by letter; `_headers` checks them by pattern, in both directions.
+        super().__init__(
+            H2Configuration(
+                client_side=client,
+                header_encoding=None,
+                validate_outbound_headers=False,
+                normalize_outbound_headers=False,
+                validate_inbound_headers=False,
+                normalize_inbound_headers=False,
+            )
+        )
+        self.local_settings = Settings(client=client, initial_values=_settings(client, limits))
+        # h2 takes these two over only when the peer acknowledges *changed* settings, and ours are there from
+        # the start: a large upload would break the connection
+        # (test_frames_above_16_kib_are_accepted_from_the_start).
+        self.max_inbound_frame_size = limits.frame_bytes_max
+        self.decoder = RememberingDecoder(limits.header_list_bytes_max)
+        self.encoder = RememberingEncoder()
+        # h2 closes the whole connection on GOAWAY, although open calls go on until they end (h2 issue 1181).
+        self._frame_dispatch_table[GoAwayFrame] = _announce_goaway  # pyright: ignore[reportUnknownMemberType]  # h2's
+        self._backlog_limit = limits.backlog_bytes_max
+        # Bytes of a frame that is not complete, and how much of the preface is still to come.
+        self._partial = b""
+        self._preface_left = 0 if client else len(_PREFACE)
+
+    def begin(self, connection_window_bytes: int) -> None:
+        """Write the preface and open the connection's window."""
+        self.initiate_connection()
+        more = connection_window_bytes - self.inbound_flow_control_window
+        if more > 0:
+            self.increment_flow_control_window(more)
+
+    def _open_streams(self, remainder: int) -> int:
+        # h2 walks all streams for each new one, and breaks the connection when there is one too many. The
+        # owner counts instead, and refuses or waits
+        # (test_a_call_over_the_limit_is_refused_not_the_connection).
+        return 0
+
+    def retire(self, stream_id: int) -> None:
+        """Forget a stream that is closed at both ends, but remember how it closed."""
+        stream = self.streams.pop(stream_id, None)
+        if stream is not None:
+            self._closed_streams[stream_id] = stream.closed_by
+
+    def open_window(self, number: int, more_bytes: int) -> None:
+        """Let the peer send more on a stream.
+
+        h2 is ahead of its events: the stream may have been reset in the same breath as its data came
+        (test_data_and_a_reset_in_one_breath_hurt_only_their_call).
+        """
+        stream = self.streams.get(number)
+        if stream is not None and not stream.closed:
+            self.increment_flow_control_window(more_bytes, number)
+
+    def goaway(
+        self, last_stream_id: int, *, code: ErrorCodes = ErrorCodes.NO_ERROR, why: bytes = b""
+    ) -> None:
+        """Tell the peer to open no more streams; those up to `last_stream_id` go on."""
+        frame = GoAwayFrame(0)
+        frame.last_stream_id, frame.error_code, frame.additional_data = last_stream_id, int(code), why
+        self._prepare_for_sending([frame])
+
+    @property
+    def waiting_bytes(self) -> int:
+        """Bytes written and not yet taken."""
+        return len(self._data_to_send)
+
+    @property
+    def overdue(self) -> bool:
+        """Whether so much waits for the peer to read that nothing more should be read from it."""
+        return len(self._data_to_send) > self._backlog_limit
+
+    # --- sending, without copies
+
+    def write_headers(
+        self, number: int, headers: Sequence[tuple[bytes, bytes]], *, end_stream: bool = False
+    ) -> None:
+        """Write a header block; a stream that does not exist yet is opened."""
+        self.state_machine.process_input(ConnectionInputs.SEND_HEADERS)
+        stream = self._get_or_create_stream(number, AllowedStreamIDs(self.config.client_side))
+        stream.state_machine.process_input(StreamInputs.SEND_HEADERS)
+        if end_stream:
+            stream.state_machine.process_input(StreamInputs.SEND_END_STREAM)
+        block = self.encoder.encode(headers)
+        limit, kind = self.max_outbound_frame_size, _HEADERS
+        flags = _END_STREAM if end_stream else 0
+        while len(block) > limit:
+            self._data_to_send += _frame_head(limit, kind, flags, number) + block[:limit]
+            block, kind, flags = block[limit:], _CONTINUATION, 0
+        self._data_to_send += _frame_head(len(block), kind, flags | _END_HEADERS, number) + block
+
+    def write_data(self, number: int, data: memoryview, *, end_stream: bool = False) -> None:
+        """Write a data frame; the caller has looked at the window and the frame size."""
+        size, stream = len(data), self.streams[number]
+        self.state_machine.process_input(ConnectionInputs.SEND_DATA)
+        stream.state_machine.process_input(StreamInputs.SEND_DATA)
+        if end_stream:
+            stream.state_machine.process_input(StreamInputs.SEND_END_STREAM)
+        stream.outbound_flow_control_window -= size
+        self.outbound_flow_control_window -= size
+        assert self.outbound_flow_control_window >= 0, "more was sent than the peer allowed"
+        self._data_to_send += _frame_head(size, _DATA, _END_STREAM if end_stream else 0, number)
+        self._data_to_send += data
+
+    def take(self) -> bytearray:
+        """Take what is to be written."""
+        taken, self._data_to_send = self._data_to_send, bytearray()
+        return taken
+
+    # --- receiving
+
+    def receive(self, data: bytes) -> list[Event]:
+        """Take bytes from the peer and return what they mean.
+
+        Raises:
+            h2.exceptions.ProtocolError: The peer broke HTTP/2; the GOAWAY that says so is ready to be taken.
+        """
+        events: list[Event] = []
+        if self._preface_left:
+            data = self._take_preface(data, events)
+        if self._partial:
+            data = self._partial + data
+        # `others` is where the frames begin that h2 takes apart itself: all but plain DATA.
+        at = others = 0
+        while (after := self._frame_end(data, at)) <= len(data):
+            if data[at + 3] == _DATA and not data[at + 4] & _PADDED:
+                if others < at:
+                    events += self.receive_data(data[others:at])
+                events += self._receive_plain_data(data, at, after)
+                others = after
+            at = after
+        if others < at:
+            events += self.receive_data(data[others:at])
+        self._partial = data[at:]
+        return events
+
+    def _take_preface(self, data: bytes, events: list[Event]) -> bytes:
+        first = data[: self._preface_left]
+        self._preface_left -= len(first)
+        events += self.receive_data(first)
+        return data[len(first) :]
+
+    def _frame_end(self, data: bytes, at: int) -> int:
+        """Say where the frame at a place ends; beyond the data when that is not known."""
+        if len(data) - at < _HEAD_BYTES:
+            return len(data) + 1
+        size = int.from_bytes(data[at : at + 3])
+        if size > self.max_inbound_frame_size:
+            # h2 would first collect all of it.
+            self._terminate_connection(ErrorCodes.FRAME_SIZE_ERROR)
+            raise FrameTooLargeError(f"a frame of {size} bytes, {self.max_inbound_frame_size} are allowed")
+        return at + _HEAD_BYTES + size
+
+    def _receive_plain_data(self, data: bytes, at: int, after: int) -> list[Event]:
+        stream = self.streams.get(int.from_bytes(data[at + 5 : at + _HEAD_BYTES]))
+        if stream is None or stream.closed or self.incoming_buffer._headers_buffer:  # pyright: ignore[reportPrivateUsage]  # h2's
+            # Not plain after all: h2 knows what to answer.
+            return self.receive_data(data[at:after])
+        size, ends = after - at - _HEAD_BYTES, bool(data[at + 4] & _END_STREAM)
+        try:
+            self.state_machine.process_input(ConnectionInputs.RECV_DATA)
+            self._inbound_flow_control_window_manager.window_consumed(size)
+            _, events = stream.receive_data(data[at + _HEAD_BYTES : after], ends, size)
+        except ProtocolError as broken:
+            self._terminate_connection(broken.error_code)
+            raise
+        return events
+
+
+def _settings(client: bool, limits: Limits) -> dict[SettingCodes, int]:
+    values = {
+        SettingCodes.INITIAL_WINDOW_SIZE: limits.stream_window_bytes,
+        SettingCodes.MAX_FRAME_SIZE: limits.frame_bytes_max,
+        SettingCodes.MAX_HEADER_LIST_SIZE: limits.header_list_bytes_max,
+        SettingCodes.MAX_CONCURRENT_STREAMS: limits.concurrent_calls_max,
+    }
+    if client:
+        # Nobody may push to a gRPC client. (To say that a server may open 0 streams would make h2 take late
+        # answers to forgotten calls for new streams:
+        # test_what_arrives_late_for_a_call_that_was_let_go_hurts_nobody.)
+        values[SettingCodes.ENABLE_PUSH] = 0
+    return values
+
+
+def _announce_goaway(frame: GoAwayFrame) -> tuple[list[Frame], list[Event]]:
+    event = ConnectionTerminated()
+    event.error_code = cast("ErrorCodes", frame.error_code)
+    event.last_stream_id = frame.last_stream_id
+    event.additional_data = frame.additional_data or None
+    return [], [event]

@@ -1,0 +1,118 @@
+"""Find the program that runs JavaScript, and say how it is started."""
+
+import importlib
+import re
+import shutil
+import subprocess
+from importlib import metadata
+from pathlib import Path
+from typing import Final
+
+import attrs
+
+from actors.sessions.host._errors import EngineNotFound
+
+_MIB: Final = 1024 * 1024
+HARNESS: Final = Path(__file__).parent / "_javascript" / "harness.mjs"
+PRELUDE: Final = Path(__file__).parent / "_javascript" / "prelude.js"
+_OLDEST: Final = {"deno": (2, 9), "node": (20, 18)}
+_WHEEL: Final = "the deno package"
+_VERSION_TIMEOUT_S: Final = 10.0
+
+
+@attrs.frozen(kw_only=True)
+class Engine:
+    """A program that can run cells."""
+
+    kind: str
+    """`deno` or `node`."""
+
+    path: str
+    """Where it is."""
+
+    version: str
+    """As it says itself."""
+
+    found: str
+    """Which of the places it was found in."""
+
+    @property
+    def cells_per_process_max(self) -> int:
+        """How many cells one process may serve: node keeps a little of each context for good, deno does not."""
+        return 200 if self.kind == "deno" else 100
+
+    def command(self, heap_bytes: int) -> list[str]:
+        """Say how a process with this much room for JavaScript is started."""
+        heap = f"--max-heap-size={max(16, heap_bytes // _MIB)}"
+        if self.kind == "deno":
+            closed = ["--no-prompt", "--no-remote", "--no-npm", "--no-config", "--no-lock", "--no-code-cache"]
+            return [self.path, "run", "--quiet", *closed, f"--v8-flags={heap}", str(HARNESS)]
+        permission = "--permission" if _numbers(self.version) >= (23, 5) else "--experimental-permission"
+        options = ["--experimental-vm-modules", "--no-warnings", permission, f"--allow-fs-read={HARNESS}", heap]
+        return [self.path, *options, str(HARNESS)]
+
+
+def find_engine(path: str | None = None) -> Engine:
+    """Find an engine: the one named, the deno of the wheel, deno or node on PATH. It starts programs and may block.
+
+    Args:
+        path: A deno or node to use and no other.
+
+    Raises:
+        EngineNotFound: None is there, or none is new enough; the error says where was looked.
+    """
+    looked: list[str] = []
+    for kind, place, found in _candidates(path):
+        if place is None:
+            looked.append(f"{found}: not there")
+            continue
+        version = _version_of_the_wheel() if found == _WHEEL else _version_of(place)
+        if version is None:
+            looked.append(f"{found} {place}: does not start")
+        elif _numbers(version) < _OLDEST[kind]:
+            looked.append(f"{found} {place}: {version} is too old")
+        else:
+            return Engine(kind=kind, path=place, version=version, found=found)
+    raise EngineNotFound(looked)
+
+
+def _candidates(path: str | None) -> list[tuple[str, str | None, str]]:
+    if path is not None:
+        kind = "node" if "node" in Path(path).name else "deno"
+        return [(kind, shutil.which(path), "the engine that was named")]
+    return [
+        ("deno", _deno_of_the_wheel(), _WHEEL),
+        ("deno", shutil.which("deno"), "deno on PATH"),
+        ("node", shutil.which("node"), "node on PATH"),
+    ]
+
+
+def _deno_of_the_wheel() -> str | None:
+    try:
+        return str(importlib.import_module("deno").find_deno_bin())
+    except (ImportError, AttributeError, OSError):
+        return None
+
+
+def _version_of_the_wheel() -> str | None:
+    # Read, not asked for: starting it would take as long as all the rest of a host's start.
+    try:
+        return metadata.version("deno")
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _version_of(path: str) -> str | None:
+    try:
+        ran = subprocess.run(  # noqa: S603  # The path is the user's own, or a package's.
+            [path, "--version"], capture_output=True, text=True, timeout=_VERSION_TIMEOUT_S, check=True
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    found = re.search(r"\d+\.\d+\.\d+", ran.stdout)
+    return found[0] if found else None
+
+
+def _numbers(version: str) -> tuple[int, int]:
+    major, minor, *_ = version.split(".")
+    return int(major), int(minor)

@@ -1,0 +1,263 @@
+"""A host: an engine, sessions and their cells as supervised children, and the listener in front of them."""
+
+import tempfile
+from collections.abc import Sequence
+from typing import Any, Final
+
+import attrs
+import trio
+
+from actors.sessions._wire import _methods as methods
+from actors.sessions.grpc import (
+    Limits,
+    MessageTooLarge,
+    Route,
+    Server,
+    ServerOptions,
+    Status,
+    StatusCode,
+    addresses_of,
+    listen_tcp,
+    listen_unix,
+    server_stream,
+    unary,
+)
+from actors.sessions.host._alarms import Alarms
+from actors.sessions.host._engine_shelf import EngineShelf, ShelfOptions
+from actors.sessions.host._engines import Engine, find_engine
+from actors.sessions.host._health import answer_http1
+from actors.sessions.host._pool import EnginePool
+from actors.sessions.host._service import CodeModeService
+from actors.sessions.host._session import Session, SessionOptions
+from supervision import ChildSpec, ChildStatus, Pool, Restart, open_root
+
+_MIB: Final = 1024 * 1024
+_CALLS_MAX: Final = 10_000
+_HEAP_LEAST_BYTES: Final = 16 * _MIB
+
+
+def _positive(_: object, attribute: Any, value: float | None) -> None:
+    if value is not None and value <= 0:
+        raise ValueError(f"{attribute.name} is {value}; it must be more than 0")
+
+
+@attrs.frozen(kw_only=True)
+class HostOptions:
+    """How a host runs cells. Every bound has a default."""
+
+    engine_path: str | None = None
+    """A deno or node to use and no other; None finds one."""
+
+    heap_bytes: int = attrs.field(default=512 * _MIB, validator=_positive)
+    """Room for JavaScript in one process, unless the session asks for its own."""
+
+    warm_engines: int = attrs.field(default=2, validator=attrs.validators.ge(0))
+    """Processes that are kept ready for the first cells of sessions."""
+
+    starters: int = attrs.field(default=2, validator=_positive)
+    """Processes that may be starting at once."""
+
+    cells_max: int = attrs.field(default=2048, validator=_positive)
+    """Live cells of all sessions together."""
+
+    cells_per_session_max: int = attrs.field(default=2048, validator=_positive)
+    """Live cells of one session."""
+
+    cells_per_engine_max: int | None = attrs.field(default=None, validator=_positive)
+    """Cells that one process may serve; 1 gives every cell its own, None is what suits the engine."""
+
+    cell_deadline_s: float | None = attrs.field(default=None, validator=_positive)
+    """How long a script may run; None is for ever."""
+
+
+@attrs.frozen(kw_only=True)
+class HostStatistics:
+    """What a host is doing."""
+
+    sessions: int
+    """Open sessions."""
+
+    cells: int
+    """Live cells."""
+
+    engines: int
+    """Engine processes, the warm ones too."""
+
+    engines_started: int
+    """Engine processes that were ever started."""
+
+    walls: tuple[str, ...]
+    """Limits of the operating system that hold for the latest engine process."""
+
+
+class Host:
+    """Keeps sessions by id and gives each what it needs."""
+
+    def __init__(
+        self, options: HostOptions, engine: Engine, children: Pool, engines: EnginePool, alarms: Alarms
+    ) -> None:
+        self._options, self._engine = options, engine
+        self._children, self._engines, self._alarms = children, engines, alarms
+        self._sessions: dict[str, Session] = {}
+        self._cells = 0
+
+    @property
+    def cells_full(self) -> bool:
+        """Whether there are as many cells as there may be."""
+        return self._cells >= self._options.cells_max
+
+    def statistics(self) -> HostStatistics:
+        """Count what there is."""
+        walls = [process.walls for process in self._engines.alive if process.ready]
+        return HostStatistics(
+            sessions=len(self._sessions),
+            cells=self._cells,
+            engines=len(self._engines.alive),
+            engines_started=self._engines.started,
+            walls=walls[-1] if walls else (),
+        )
+
+    def find(self, session_id: str, /) -> Session | None:
+        """Find a session that has not ended."""
+        return self._sessions.get(session_id)
+
+    async def open(self, options: SessionOptions, heap_bytes: int | None, /) -> Session:
+        """Open a session as a child of its own.
+
+        Cancelled:
+            No session is left.
+        """
+        limit = self._options.cells_per_engine_max
+        shelf = EngineShelf(
+            self._engines,
+            self._alarms,
+            ShelfOptions(
+                heap_bytes=None if heap_bytes is None else self._granted(heap_bytes),
+                cells_max=self._engine.cells_per_process_max if limit is None else limit,
+            ),
+        )
+        session = Session(
+            options,
+            shelf,
+            self._alarms,
+            cells_max=self._options.cells_per_session_max,
+            cell_deadline_s=self._options.cell_deadline_s,
+            on_cell=self._count_cells,
+            on_end=self._forget,
+        )
+        self._sessions[session.session_id] = session
+        try:
+            await self._children.start_child(
+                ChildSpec(f"session-{session.session_id}", _keep, session, restart=Restart.TEMPORARY)
+            )
+        except BaseException:
+            session.end()
+            raise
+        return session
+
+    def _granted(self, heap_bytes: int) -> int:
+        """Hold what a session asks for between what an engine needs and what this host gives."""
+        return max(_HEAP_LEAST_BYTES, min(heap_bytes, self._options.heap_bytes))
+
+    def _count_cells(self, change: int) -> None:
+        self._cells += change
+
+    def _forget(self, session: Session) -> None:
+        self._sessions.pop(session.session_id, None)
+
+
+async def _keep(session: Session, *, task_status: ChildStatus[None]) -> None:
+    """Be a session: end it when asked, and be there until it has ended."""
+    task_status.on_stop(session.end)
+    task_status.started()
+    try:
+        await session.ended.wait()
+    finally:
+        session.end()
+
+
+async def serve_host(
+    listen: str,
+    *,
+    options: HostOptions | None = None,
+    task_status: "trio.TaskStatus[str] | ChildStatus[str]" = trio.TASK_STATUS_IGNORED,
+) -> None:
+    """Serve code sessions until cancelled; `task_status` is given the endpoint to dial.
+
+    Args:
+        listen: `grpc://ADDRESS:PORT`, port 0 for a free one, or `unix:PATH`.
+        options: How cells are run.
+        task_status: As `nursery.start` and supervisors give it.
+
+    Raises:
+        EngineNotFound: There is nothing to run JavaScript with.
+        ValueError: `listen` cannot be read.
+        OSError: The address cannot be listened on.
+
+    Cancelled:
+        Leases end, cells are terminated, engine processes are killed and reaped.
+    """
+    options = options or HostOptions()
+    engine = await trio.to_thread.run_sync(find_engine, options.engine_path)
+    listeners, prefix = await _listeners(listen)
+    with tempfile.TemporaryDirectory(prefix="greenroom-", ignore_cleanup_errors=True) as place:
+        async with open_root("code-sessions") as root:
+            alarms = Alarms()
+            engines = EnginePool(
+                await root.start_pool("engines"),
+                engine,
+                place,
+                heap_bytes=options.heap_bytes,
+                warm=options.warm_engines,
+                starters=options.starters,
+            )
+            await root.start_child(ChildSpec("alarms", alarms.run))
+            await root.start_child(ChildSpec("memory", engines.watch))
+            host = Host(options, engine, await root.start_pool("sessions"), engines, alarms)
+            engines.refill()
+            server = Server(routes_for(CodeModeService(host)), _server_options())
+            task_status.started(prefix + addresses_of(listeners)[0])
+            try:
+                await server.serve(listeners)
+            finally:
+                engines.stop()
+
+
+async def _listeners(listen: str) -> tuple[Sequence[trio.abc.Listener[Any]], str]:
+    if listen.startswith("unix:"):
+        return listen_unix(listen.removeprefix("unix:").removeprefix("//")), "unix:"
+    address, colon, port = listen.removeprefix("grpc://").rpartition(":")
+    if not listen.startswith("grpc://") or not colon or not port.isdecimal() or int(port) > 65535:
+        raise ValueError(f"a host listens on grpc://ADDRESS:PORT or unix:PATH, not on {listen!r}")
+    return await listen_tcp(address.strip("[]"), int(port)), "http://"
+
+
+def _server_options() -> ServerOptions:
+    limits = Limits(concurrent_calls_max=_CALLS_MAX, oversize_status=_too_large)
+    return ServerOptions(limits=limits, other_protocol=answer_http1)
+
+
+def _too_large(oversize: MessageTooLarge) -> Status:
+    which = "decoded" if oversize.inbound else "encoded"
+    return Status(
+        StatusCode.OUT_OF_RANGE,
+        f"Error, {which} message length too large: found {oversize.found_bytes} bytes, "
+        f"the limit is: {oversize.limit_bytes} bytes",
+    )
+
+
+def routes_for(service: CodeModeService) -> list[Route]:
+    """Join the methods of the service with its handlers."""
+    return [
+        server_stream(methods.OPEN_SESSION, service.open_session),
+        unary(methods.CLOSE_SESSION, service.close_session),
+        server_stream(methods.SUBSCRIBE_TO_TOOL_CALLS, service.subscribe_to_tool_calls),
+        unary(methods.COMPLETE_TOOL_CALL, service.complete_tool_call),
+        unary(methods.ACKNOWLEDGE_NOTIFICATION, service.acknowledge_notification),
+        server_stream(methods.EXECUTE, service.execute),
+        unary(methods.WAIT, service.wait),
+        unary(methods.YIELD_OBSERVATION, service.yield_observation),
+        unary(methods.CANCEL_WAIT, service.cancel_wait),
+        unary(methods.TERMINATE, service.terminate),
+        unary(methods.GET_PROCESS_METRICS, service.get_process_metrics),
+    ]

@@ -1,0 +1,187 @@
+// One engine process: runs cells one after the other, each in a context of its own. Speaks frames over stdin and
+// stdout: four bytes of length, little end first, then a JSON array. Runs under Deno and under node.
+//
+// A context is not a wall by itself. What makes it one: nothing of this realm but two functions is handed into it,
+// and those to the prelude only; whatever can be reached all the same (call sites) is frozen and has no way to make
+// functions; and behind it stand the engine's own permissions and the process.
+import vm from 'node:vm';
+import fs from 'node:fs';
+import timers from 'node:timers';
+
+const host = globalThis.Deno;
+const node = globalThis.process;
+const encoder = new TextEncoder(), decoder = new TextDecoder();
+const nextTurn = timers.setImmediate;
+const { createContext, Script, SourceTextModule, constants } = vm;
+const bare = constants.DONT_CONTEXTIFY;
+const { stringify, parse } = JSON;
+const random = () => `s${Math.random().toString(36).slice(2)}`;
+const leave = host ? () => host.exit(0) : () => node.exit(0);
+
+// ---- frames
+
+const writeSome = host ? (bytes) => host.stdout.writeSync(bytes) : (bytes) => fs.writeSync(1, bytes);
+const small = new Uint8Array(64 * 1024), smallView = new DataView(small.buffer);
+
+function write(frame) {
+  const json = stringify(frame);
+  let bytes;
+  if (json.length * 3 + 4 <= small.length) {
+    const { written } = encoder.encodeInto(json, small.subarray(4));
+    smallView.setUint32(0, written, true);
+    bytes = small.subarray(0, written + 4);
+  } else {
+    const body = encoder.encode(json);
+    bytes = new Uint8Array(body.length + 4);
+    new DataView(bytes.buffer).setUint32(0, body.length, true);
+    bytes.set(body, 4);
+  }
+  for (let sent = 0; sent < bytes.length;) sent += writeSome(bytes.subarray(sent));
+}
+
+const readSome = host
+  ? (into) => host.stdin.read(into)
+  : (into) => new Promise((resolve) => fs.read(0, into, 0, into.length, null, (error, n) => resolve(error ? 0 : n)));
+
+async function* frames() {
+  let held = new Uint8Array(64 * 1024), from = 0, to = 0;
+  for (;;) {
+    while (to - from >= 4) {
+      const length = new DataView(held.buffer, from, 4).getUint32(0, true);
+      if (to - from < 4 + length) {
+        if (held.length < 4 + length) {
+          const larger = new Uint8Array(4 + length);
+          larger.set(held.subarray(from, to));
+          held = larger; to -= from; from = 0;
+        }
+        break;
+      }
+      const frame = parse(decoder.decode(held.subarray(from + 4, from + 4 + length)));
+      from += 4 + length;
+      yield [frame, to - from > 0];
+    }
+    if (from > 0) { held.copyWithin(0, from, to); to -= from; from = 0; }
+    if (to === 0 && held.length > 1024 * 1024) held = new Uint8Array(64 * 1024);
+    const n = await readSome(held.subarray(to));
+    if (!n) return;
+    to += n;
+  }
+}
+
+// ---- cells
+
+const stored = new Map(); // The session's values as this process knows them; only whole cells change them.
+let prelude, current;
+
+function end(bridge) {
+  bridge.live = false;
+  if (current === bridge) current = undefined;
+  // A later turn comes only after every microtask of the cell has run. A cell that never lets it come is killed.
+  nextTurn(() => write(['idle', bridge.cell]));
+}
+
+function start(cell, source, tools, changes) {
+  for (const [key, json] of changes) stored.set(key, json);
+  const bridge = { cell, live: true, inside: undefined };
+  const post = (kind, a, b, c) => {
+    if (!bridge.live) return;
+    write([kind, cell, a, b, c]);
+    if (kind === 'done') end(bridge);
+  };
+  const peek = (key) => stored.get(key);
+  const context = createContext(bare);
+  bridge.inside = prelude.runInContext(context)(post, peek, stringify(tools));
+  current = bridge;
+  evaluate(bridge, context, source).catch(() => bridge.live && post('done', 'exec runtime ended unexpectedly', true));
+}
+
+async function evaluate(bridge, context, source) {
+  const { inside } = bridge;
+  const fail = (text) => { if (bridge.live) { write(['done', bridge.cell, text, false]); end(bridge); } };
+  // The module waits for a hidden one: its code then starts from a microtask, with a clean stack, and after the
+  // reactions below were attached to its promise, so that no code of the cell can see them being attached.
+  const secret = random(), prefix = `import"${secret}";`;
+  const body = source.startsWith('#!') ? `//${source.slice(2)}` : source;
+  let module;
+  try {
+    module = new SourceTextModule(prefix + body, { context, identifier: 'exec_main.mjs', columnOffset: -prefix.length });
+  } catch (error) {
+    return fail(`${error.name}: ${error.message}`);
+  }
+  const starter = new SourceTextModule('await 0;await 0;await 0;await 0;await 0;await 0;', { context, identifier: 'greenroom:start' });
+  let refused;
+  try {
+    await module.link((specifier) => {
+      if (specifier === secret) return starter;
+      refused ??= specifier;
+      throw 'refused';
+    });
+  } catch (error) {
+    return fail(refused === undefined ? `${error.name}: ${error.message}` : `Unsupported import in exec: ${refused}`);
+  }
+  write(['began', bridge.cell]); // Observations are timed from here.
+  return module.evaluate().then(() => inside.fulfilled(), (error) => inside.rejected(error));
+}
+
+// ---- what is left of this realm
+
+function lock() {
+  const language = new Set(Object.getOwnPropertyNames(vm.runInContext('globalThis', createContext(bare))));
+  const keep = [...language].map((name) => { try { return globalThis[name]; } catch { return undefined; } });
+  for (const name of Object.getOwnPropertyNames(globalThis)) {
+    if (!language.has(name)) try { delete globalThis[name]; } catch { /* It belongs to the engine for good. */ }
+  }
+  const old = Error.prepareStackTrace;
+  Error.prepareStackTrace = (_, sites) => sites;
+  const site = Object.getPrototypeOf(new Error('x').stack[0]);
+  Error.prepareStackTrace = old;
+  const makers = [function () {}, async function () {}, function* () {}, async function* () {}].map(Object.getPrototypeOf);
+  for (const maker of makers) Object.defineProperty(maker, 'constructor', { value: undefined });
+  const iterators = [[][Symbol.iterator](), new Map().keys(), new Set().keys(), ''[Symbol.iterator](),
+    ''.matchAll(/x/g), function* () {}.prototype, async function* () {}.prototype].map(Object.getPrototypeOf);
+  const seen = new Set([globalThis]);
+  const queue = [...keep, ...makers, ...iterators, site];
+  while (queue.length > 0) {
+    const thing = queue.pop();
+    if ((typeof thing !== 'object' && typeof thing !== 'function') || thing === null || seen.has(thing)) continue;
+    seen.add(thing);
+    if (ArrayBuffer.isView(thing)) continue;
+    queue.push(Object.getPrototypeOf(thing));
+    const properties = Object.getOwnPropertyDescriptors(thing);
+    for (const key of Reflect.ownKeys(properties)) {
+      const { value, get, set } = properties[key];
+      queue.push(value, get, set);
+    }
+    try { Object.freeze(thing); } catch { /* A proxy of the engine that refuses: it stays as it was. */ }
+  }
+}
+
+async function main() {
+  if (host) {
+    globalThis.addEventListener('unhandledrejection', (event) => event.preventDefault());
+  } else {
+    node.on('unhandledRejection', () => {});
+    node.removeAllListeners('warning');
+  }
+  const version = host ? `deno ${host.version.deno}, v8 ${host.version.v8}` : `node ${node.versions.node}, v8 ${node.versions.v8}`;
+  for await (const [frame, more] of frames()) {
+    const [kind, cell] = frame;
+    if (kind === 'hello') {
+      prelude = new Script(frame[1], { filename: 'greenroom:prelude' });
+      const first = createContext(bare); // Whatever the engine makes on first use is made before the freeze.
+      const module = new SourceTextModule('await 0', { context: first, identifier: 'greenroom:first' });
+      await module.link(() => {});
+      await module.evaluate();
+      lock();
+      write(['ready', 0, version]);
+    } else if (kind === 'run') start(cell, frame[2], frame[3], frame[4]);
+    else if (current === undefined || current.cell !== cell) continue; // News for a cell that is over.
+    else if (kind === 'settle') current.inside.settle(frame[2], frame[3], frame[4]);
+    else if (kind === 'fire') current.inside.fire(frame[2]);
+    // Microtasks run after each piece of news, also when several came at once.
+    if (more) await new Promise((resolve) => nextTurn(resolve));
+  }
+  leave();
+}
+
+main();

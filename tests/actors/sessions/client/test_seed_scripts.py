@@ -1,0 +1,208 @@
+"""The seed's recovery cases word for word: JavaScript in our own host, refusals injected by a server before it."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+import trio
+import trio.testing
+
+from actors.sessions import (
+    HostCallFailed,
+    InputText,
+    OutputModeChanged,
+    OutputTruncation,
+    Result,
+    Session,
+    SessionOptions,
+    SessionProvider,
+    SessionReset,
+    open_provider,
+    status_text,
+)
+from actors.sessions.grpc import StatusCode
+from actors.sessions.host import EngineNotFound, find_engine, serve_host
+from tests.actors.sessions.client.proxies import Proxy, open_proxy
+from tests.actors.sessions.client.recording import Recorder, printed, request, run, told
+
+LOST = "session was lost"
+SERVER = SessionOptions(output_truncation=OutputTruncation.SERVER)
+
+
+def engine_is_missing() -> bool:
+    try:
+        find_engine(None)
+    except EngineNotFound:
+        return True
+    return False
+
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(engine_is_missing(), reason="there is nothing to run JavaScript with"),
+]
+
+
+@pytest.fixture
+async def proxy(nursery: trio.Nursery) -> AsyncIterator[Proxy]:
+    endpoint = await nursery.start(serve_host, "grpc://127.0.0.1:0")
+    async with open_proxy(endpoint) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+async def provider(proxy: Proxy) -> AsyncIterator[SessionProvider]:
+    async with open_provider(proxy.url) as provider:
+        yield provider
+
+
+async def test_a_second_session_goes_on_when_the_first_is_shut_down(proxy: Proxy, provider: SessionProvider) -> None:
+    first, second = await provider.create_session(), await provider.create_session()
+    await first.shutdown()
+    response = await run(second, "text('still live')")
+
+    assert told(response) == printed("g2:1", "still live")
+    assert proxy.listener.accepts == 1
+
+
+async def test_the_last_failed_session_releases_the_forwarded_connection(
+    proxy: Proxy, provider: SessionProvider
+) -> None:
+    first, second = await provider.create_session(), await provider.create_session()
+    await first.shutdown()
+    proxy.refuse_next(StatusCode.NOT_FOUND, LOST)
+    with pytest.raises(HostCallFailed) as failed:
+        await run(second, "text('never')")
+    with trio.fail_after(20):
+        while proxy.server.statistics().connections_open:
+            await trio.testing.wait_all_tasks_blocked(0.001)
+
+    assert str(failed.value) == "gRPC code-mode execution failed: " + status_text(StatusCode.NOT_FOUND, LOST)
+    assert None not in (first, second, provider)
+
+
+@pytest.mark.parametrize(
+    ("code", "trailers"),
+    [
+        (StatusCode.INVALID_ARGUMENT, ()),
+        (StatusCode.UNAVAILABLE, ()),
+        (StatusCode.UNAVAILABLE, (("x-code-mode-route-lost", "true"),)),
+    ],
+)
+async def test_a_refusal_that_is_no_loss_keeps_the_values(
+    proxy: Proxy, provider: SessionProvider, code: StatusCode, trailers: tuple[tuple[str, str], ...]
+) -> None:
+    session = await provider.create_session()
+    await run(session, "store('before', 1)")
+    proxy.refuse_next(code, LOST, trailers)
+    with pytest.raises(HostCallFailed) as failed:
+        await run(session, "store('before', 2)")
+    response = await run(session, "text(load('before'))")
+    await session.shutdown()
+
+    assert str(failed.value) == "gRPC code-mode execution failed: " + status_text(code, LOST)
+    assert told(response) == printed("2", "1")
+    assert session.output_truncation is OutputTruncation.CLIENT
+
+
+async def test_a_lost_session_reopens_without_replaying(proxy: Proxy, provider: SessionProvider) -> None:
+    session = await provider.create_session()
+    await run(session, "store('before', 1)")
+    before = proxy.counts.total()
+    proxy.refuse_next(StatusCode.NOT_FOUND, LOST)
+    with pytest.raises(HostCallFailed) as failed:
+        await run(session, "store('before', 2)")
+    seen = proxy.counts.total() - before
+    with pytest.raises(SessionReset, match="Stored values and running cells were lost"):
+        await run(session, "store('before', 3)")
+    response = await run(session, "text(load('before'))")
+    await session.shutdown()
+
+    assert str(failed.value) == "gRPC code-mode execution failed: " + status_text(StatusCode.NOT_FOUND, LOST)
+    assert seen == 1
+    assert told(response) == printed("g2:1", "undefined")
+    assert session.output_truncation is OutputTruncation.CLIENT
+
+
+async def lose(proxy: Proxy, session: Session) -> None:
+    proxy.refuse_next(StatusCode.NOT_FOUND, LOST)
+    with pytest.raises(HostCallFailed, match=LOST):
+        await run(session, "text('never')")
+    assert proxy.counts["OpenSession"] == 1
+
+
+async def test_server_to_server_keeps_the_mode_and_its_exact_numbers(proxy: Proxy, provider: SessionProvider) -> None:
+    session = await provider.create_session(SERVER)
+    await lose(proxy, session)
+    with pytest.raises(SessionReset):
+        await run(session, "text('never')")
+    script = "throw 'begin:' + 'X'.repeat(65 * 1024 * 1024) + ':end'"
+    response = await run(session, script, max_output_tokens=5, yield_time_ms=60_000)
+    await session.shutdown()
+
+    ellipsis = "\N{HORIZONTAL ELLIPSIS}"
+    assert response == Result(
+        cell_id="g2:1",
+        error_text=f"begin:{'X' * 32_760}{ellipsis}{'X' * 32_763}:end",
+        content_items=[
+            InputText(
+                "Warning: truncated output (original token count: 262144)\nTotal output lines: 2\n\n"
+                f"Script err{ellipsis}262139 tokens truncated{ellipsis}"
+            ),
+            InputText(
+                "[Code Mode session output limit reached: omitted 67108888 text bytes; "
+                "discarded 0 text segments, 0 images, 0 audio items]"
+            ),
+            InputText("XXXXXX:end"),
+        ],
+    )
+    assert session.output_truncation is OutputTruncation.SERVER
+
+
+async def test_server_to_client_is_refused_before_anything_is_subscribed(
+    proxy: Proxy, provider: SessionProvider
+) -> None:
+    session = await provider.create_session(SERVER)
+    await lose(proxy, session)
+    proxy.opens_with_empty_messages = True
+    with pytest.raises(OutputModeChanged) as changed:
+        await run(session, "text('never')")
+    subscriptions = proxy.counts["SubscribeToToolCalls"]
+    await session.shutdown()
+
+    assert str(changed.value) == "gRPC code-mode host changed the session output truncation mode on reconnect"
+    assert subscriptions == 1
+    assert session.output_truncation is OutputTruncation.SERVER
+
+
+async def test_client_to_server_keeps_two_mebibytes_untouched(proxy: Proxy, provider: SessionProvider) -> None:
+    proxy.opens_with_empty_messages = True
+    session = await provider.create_session(SERVER)
+    assert session.output_truncation is OutputTruncation.CLIENT
+    await lose(proxy, session)
+    proxy.opens_with_empty_messages = False
+    with pytest.raises(SessionReset):
+        await run(session, "text('never')")
+    response = await run(session, "text('x'.repeat(2 * 1024 * 1024))", max_output_tokens=5)
+    await session.shutdown()
+
+    assert told(response) == printed("g2:1", "x" * 2 * 1024 * 1024)
+    assert session.output_truncation is OutputTruncation.CLIENT
+
+
+async def test_a_script_with_everything_runs_through_client_and_host(provider: SessionProvider) -> None:
+    from tests.actors.sessions.client.recording import ECHO
+
+    recorder = Recorder()
+    session = await provider.create_session()
+    await run(session, "store('key', 'value')", recorder)
+    source = "const o = await tools.echo({v: load('key')}); notify('notice'); text(o.v)"
+    response = await run(session, source, recorder, enabled_tools=[ECHO])
+    endless = await session.execute(request("for (;;);", yield_time_ms=1), recorder)
+    await endless.initial_response()
+    await session.terminate(endless.cell_id)
+    await session.shutdown()
+
+    assert told(response) == printed("2", "value")
+    assert [call.input for call in recorder.calls] == [{"v": "value"}]
+    assert [notification.text for notification in recorder.notifications] == ["notice"]
+    assert recorder.closed == ["1", "2", "3"]
