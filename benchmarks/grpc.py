@@ -277,9 +277,7 @@ def measure_loss_ms(kind: str, folder: str) -> float:
     found: list[float] = []
     with running(kind, folder) as (server, path):
         for _ in range(5):
-            caller = subprocess.Popen(
-                [sys.executable, __file__, "--hold", path], stdout=subprocess.PIPE, text=True
-            )
+            caller = subprocess.Popen([sys.executable, __file__, "--hold", path], stdout=subprocess.PIPE, text=True)
             assert caller.stdout is not None
             assert caller.stdout.readline() == "open\n"
             begin = time.monotonic()
@@ -313,9 +311,7 @@ def measure_lease_mb(kind: str, folder: str, leases: int = 1_000) -> tuple[float
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=1.5)
     parser.add_argument("--json", action="store_true")
@@ -335,9 +331,7 @@ def main() -> None:
         loss_ms = {kind: measure_loss_ms(kind, folder) for kind in ("ours", "grpc.aio")}
         leases = {kind: measure_lease_mb(kind, folder) for kind in ("ours", "grpc.aio")}
     if arguments.json:
-        return say(
-            json.dumps({"rates": rates, "loss_ms": loss_ms, "leases": leases, "load": os.getloadavg()})
-        )
+        return say(json.dumps({"rates": rates, "loss_ms": loss_ms, "leases": leases, "load": os.getloadavg()}))
     for side, table in rates.items():
         for what, bar in KINDS.items():
             row = table[what]

@@ -31,9 +31,7 @@ class ChannelOptions:
     limits: Limits = attrs.field(factory=Limits)
     """Bounds of each connection and call."""
 
-    keepalive: KeepalivePolicy = attrs.field(
-        factory=lambda: KeepalivePolicy(interval_s=330.0, timeout_s=20.0)
-    )
+    keepalive: KeepalivePolicy = attrs.field(factory=lambda: KeepalivePolicy(interval_s=330.0, timeout_s=20.0))
     """When a silent server is asked whether it is there.
 
     Servers made with grpcio close a connection that asks more often than every 300 s. Against a server of
@@ -183,9 +181,7 @@ class Channel:
             try:
                 await self._connections.wait()
             except CannotConnect as failed:
-                raise CallFailed(
-                    method.path, Status(StatusCode.UNAVAILABLE, str(failed)), unprocessed=True
-                ) from failed
+                raise CallFailed(method.path, Status(StatusCode.UNAVAILABLE, str(failed)), unprocessed=True) from failed
         # No wait between `find` and `start`: a connection that had room a moment ago may be draining by now.
         left_s = None if math.isinf(deadline_s) else deadline_s - trio.current_time()
         headers = request_headers(

@@ -110,9 +110,7 @@ class ClientCall(Generic[Request, Response]):
         if first is not None and await self._next() is not None:
             raise self._failed(Ending(Status(StatusCode.INTERNAL, "the peer sent more than one response")))
         if first is None:
-            raise self._failed(
-                Ending(Status(StatusCode.INTERNAL, "the peer ended the call without a response"))
-            )
+            raise self._failed(Ending(Status(StatusCode.INTERNAL, "the peer ended the call without a response")))
         return Reply(self._parse(first), self._headers_now(), self.trailers)
 
     async def headers(self) -> Metadata:

@@ -306,9 +306,7 @@ class Connection:
         self._last_number = 0
         text = why.decode("utf-8", "replace") or f"code {code}"
         for stream in [s for s in self.streams.values() if s.number > last_stream_id]:
-            status = Status(
-                StatusCode.UNAVAILABLE, f"the peer is going away ({text}) and did not take the call"
-            )
+            status = Status(StatusCode.UNAVAILABLE, f"the peer is going away ({text}) and did not take the call")
             stream.fail(Failure(status, unprocessed=True))
             self.stream_over(stream)
         self._end_if_drained()

@@ -91,9 +91,7 @@ class Connections:
                 connection = self._begin(transport)
                 await connection.wait_settled()
             if patience.cancelled_caught:
-                attempt.failure = CannotConnect(
-                    self._target, f"no answer within {self._connect_timeout_s:g} s"
-                )
+                attempt.failure = CannotConnect(self._target, f"no answer within {self._connect_timeout_s:g} s")
                 self._abort(connection)
             elif connection is not None and connection.phase is Phase.ENDED:
                 attempt.failure = CannotConnect(self._target, connection.lost_because)

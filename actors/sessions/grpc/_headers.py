@@ -32,9 +32,7 @@ _CONTENT_TYPE: Final = b"application/grpc"
 _NAME: Final = re.compile(rb"[!#$%&'*+\-.^_`|~0-9a-z]+")
 # A space at either end is forbidden too, but grpcio sends one when a status message has it.
 _VALUE: Final = re.compile(rb"[^\x00\r\n]*")
-_FORBIDDEN: Final = frozenset(
-    {b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"upgrade"}
-)
+_FORBIDDEN: Final = frozenset({b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"upgrade"})
 _OF_REQUEST: Final = frozenset({b":method", b":scheme", b":path", b":authority"})
 _REQUIRED: Final = (b":method", b":scheme", b":path")
 _OF_RESPONSE: Final = frozenset({b":status"})
@@ -166,9 +164,7 @@ def read_request(headers: tuple[tuple[bytes, bytes], ...]) -> RequestHead | Refu
     if fields[b":method"] != b"POST":
         return Refused(405, Status(StatusCode.INTERNAL, "a gRPC request uses the method POST"))
     if not is_grpc(fields.get(b"content-type", b"")):
-        return Refused(
-            415, Status(StatusCode.INTERNAL, "a gRPC request has the content type application/grpc")
-        )
+        return Refused(415, Status(StatusCode.INTERNAL, "a gRPC request has the content type application/grpc"))
     timeout = fields.get(b"grpc-timeout")
     try:
         return RequestHead(
@@ -184,9 +180,7 @@ def read_request(headers: tuple[tuple[bytes, bytes], ...]) -> RequestHead | Refu
 
 def is_grpc(content_type: bytes) -> bool:
     """Say whether a content type is gRPC's: exactly, or with a suffix or parameters."""
-    return content_type == _CONTENT_TYPE or content_type.startswith(
-        (b"application/grpc+", b"application/grpc;")
-    )
+    return content_type == _CONTENT_TYPE or content_type.startswith((b"application/grpc+", b"application/grpc;"))
 
 
 @attrs.frozen
@@ -245,13 +239,9 @@ def _ending(fields: dict[bytes, bytes], headers: Headers, http_status: int) -> E
 
 def _status_without_number(http_status: int, fields: dict[bytes, bytes]) -> Status:
     if http_status != 200:
-        return Status(
-            code_of_http(http_status), f"the peer answered with HTTP status {http_status} and no grpc-status"
-        )
+        return Status(code_of_http(http_status), f"the peer answered with HTTP status {http_status} and no grpc-status")
     content_type = fields.get(b"content-type", _CONTENT_TYPE)
     if not is_grpc(content_type):
         kind = content_type.decode("latin-1")
-        return Status(
-            StatusCode.UNKNOWN, f"the peer answered with the content type {kind!r}, which is not gRPC"
-        )
+        return Status(StatusCode.UNKNOWN, f"the peer answered with the content type {kind!r}, which is not gRPC")
     return Status(StatusCode.UNKNOWN, "the peer ended the call without a grpc-status")

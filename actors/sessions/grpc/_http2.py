@@ -99,9 +99,7 @@ class Http2(H2Connection):
         if stream is not None and not stream.closed:
             self.increment_flow_control_window(more_bytes, number)
 
-    def goaway(
-        self, last_stream_id: int, *, code: ErrorCodes = ErrorCodes.NO_ERROR, why: bytes = b""
-    ) -> None:
+    def goaway(self, last_stream_id: int, *, code: ErrorCodes = ErrorCodes.NO_ERROR, why: bytes = b"") -> None:
         """Tell the peer to open no more streams; those up to `last_stream_id` go on."""
         frame = GoAwayFrame(0)
         frame.last_stream_id, frame.error_code, frame.additional_data = last_stream_id, int(code), why
@@ -119,9 +117,7 @@ class Http2(H2Connection):
 
     # --- sending, without copies
 
-    def write_headers(
-        self, number: int, headers: Sequence[tuple[bytes, bytes]], *, end_stream: bool = False
-    ) -> None:
+    def write_headers(self, number: int, headers: Sequence[tuple[bytes, bytes]], *, end_stream: bool = False) -> None:
         """Write a header block; a stream that does not exist yet is opened."""
         self.state_machine.process_input(ConnectionInputs.SEND_HEADERS)
         stream = self._get_or_create_stream(number, AllowedStreamIDs(self.config.client_side))

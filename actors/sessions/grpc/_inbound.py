@@ -61,9 +61,7 @@ class Owner(Protocol):
 class Inbound:
     """The receiving half of a connection."""
 
-    def __init__(
-        self, http2: Http2, limits: Limits, streams: dict[int, Stream], owner: Owner, *, client: bool
-    ) -> None:
+    def __init__(self, http2: Http2, limits: Limits, streams: dict[int, Stream], owner: Owner, *, client: bool) -> None:
         self._http2, self._limits, self._streams, self._owner, self._client = (
             http2,
             limits,
@@ -120,9 +118,7 @@ class Inbound:
             status = Status(StatusCode.INTERNAL, str(malformed))
             self._owner.broken_off(stream, status, ErrorCodes.PROTOCOL_ERROR)
         except LookupError as encoding:
-            status = Status(
-                StatusCode.INTERNAL, f"the peer compresses with {encoding}, which it was not offered"
-            )
+            status = Status(StatusCode.INTERNAL, f"the peer compresses with {encoding}, which it was not offered")
             self._owner.broken_off(stream, status, ErrorCodes.CANCEL)
         stream.arrivals.unpark_all()
 
@@ -224,9 +220,7 @@ class Inbound:
         self._owner.ping_answered(event.ping_data)
 
     def _on_goaway(self, event: ConnectionTerminated) -> None:
-        self._owner.goaway_arrived(
-            event.last_stream_id or 0, int(event.error_code or 0), event.additional_data or b""
-        )
+        self._owner.goaway_arrived(event.last_stream_id or 0, int(event.error_code or 0), event.additional_data or b"")
 
 
 def _plain(headers: Any) -> Headers:

@@ -58,9 +58,7 @@ def _encode_value(key: str, value: str | bytes) -> bytes:
     if isinstance(value, bytes):
         raise InvalidMetadata(key, "is bytes under a text key; let the key end in -bin")
     if _TEXT.fullmatch(value) is None or value != value.strip():
-        raise InvalidMetadata(
-            key, "is not printable ASCII without spaces at its ends; let the key end in -bin"
-        )
+        raise InvalidMetadata(key, "is not printable ASCII without spaces at its ends; let the key end in -bin")
     return value.encode()
 
 

@@ -99,9 +99,7 @@ def _rich_status_class() -> Any:
     any_file = descriptor_pb2.FileDescriptorProto()
     any_pb2.DESCRIPTOR.CopyToProto(any_file)
     pool.Add(any_file)
-    file = descriptor_pb2.FileDescriptorProto(
-        name="google/rpc/status.proto", package="google.rpc", syntax="proto3"
-    )
+    file = descriptor_pb2.FileDescriptorProto(name="google/rpc/status.proto", package="google.rpc", syntax="proto3")
     file.dependency.append(any_file.name)
     status = file.message_type.add(name="Status")
     field = descriptor_pb2.FieldDescriptorProto
@@ -137,6 +135,4 @@ def details_of(status: Status, kind: type[AMessage]) -> list[AMessage]:
         # Details are an extra: broken ones must not hide the status they came with.
         return []
     name = kind.DESCRIPTOR.full_name
-    return [
-        kind.FromString(packed.value) for packed in rich.details if packed.type_url.rpartition("/")[2] == name
-    ]
+    return [kind.FromString(packed.value) for packed in rich.details if packed.type_url.rpartition("/")[2] == name]

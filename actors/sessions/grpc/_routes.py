@@ -47,9 +47,7 @@ class Route:
     """Serve one call of it; returning means OK."""
 
 
-def unary(
-    method: Method[Request, Response], handler: Callable[[ServerCall, Request], Awaitable[Response]]
-) -> Route:
+def unary(method: Method[Request, Response], handler: Callable[[ServerCall, Request], Awaitable[Response]]) -> Route:
     """Serve a method of one request and one response: `async def handler(call, request) -> response`."""
     _has_shape(method, client=False, server=False)
     parse, serialise = method.request, method.response.serialise

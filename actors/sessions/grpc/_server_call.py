@@ -63,9 +63,7 @@ class ServerCall:
             RuntimeError: The headers are out already.
         """
         if self._headers_sent:
-            raise RuntimeError(
-                f"the headers of {self.path} were sent with its first message; set them before it"
-            )
+            raise RuntimeError(f"the headers of {self.path} were sent with its first message; set them before it")
         self._headers = metadata_to_headers(metadata)
 
     def send_headers(self) -> None:

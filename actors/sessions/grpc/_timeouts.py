@@ -36,7 +36,5 @@ def decode_timeout(value: bytes) -> float:
     """
     found = _SHAPE.fullmatch(value)
     if found is None:
-        raise MalformedCall(
-            f"the timeout {value!r} is not one to eight digits and a unit of n, u, m, S, M, H"
-        )
+        raise MalformedCall(f"the timeout {value!r} is not one to eight digits and a unit of n, u, m, S, M, H")
     return int(found[1]) * _NS_PER_UNIT[found[2]] / 1e9

@@ -78,9 +78,7 @@ class GrpcioClient:
         metadata: Pairs | None = None,
         timeout_s: float = 10,
     ) -> Answer:
-        return await trio.to_thread.run_sync(
-            functools.partial(self._call, what, requests, metadata or [], timeout_s)
-        )
+        return await trio.to_thread.run_sync(functools.partial(self._call, what, requests, metadata or [], timeout_s))
 
     def _call(
         self, what: grpc.Method[bytes, bytes], requests: list[bytes], metadata: Pairs, timeout_s: float

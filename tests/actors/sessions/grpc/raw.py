@@ -30,9 +30,7 @@ class Raw:
 
     def __init__(self, stream: trio.abc.Stream, *, client: bool) -> None:
         self.stream = stream
-        config = h2.config.H2Configuration(
-            client_side=client, header_encoding=None, validate_outbound_headers=False
-        )
+        config = h2.config.H2Configuration(client_side=client, header_encoding=None, validate_outbound_headers=False)
         self.h2 = h2.connection.H2Connection(config)
         self.events: list[Any] = []
 
@@ -119,9 +117,7 @@ class Raw:
 
     # --- as a server
 
-    async def answer(
-        self, number: int, message: bytes = b"", *, status: str = "0", ends: bool = True
-    ) -> None:
+    async def answer(self, number: int, message: bytes = b"", *, status: str = "0", ends: bool = True) -> None:
         self.h2.send_headers(number, [(":status", "200"), ("content-type", "application/grpc")])
         self.h2.send_data(number, message_prefix(len(message)) + message)
         if ends:

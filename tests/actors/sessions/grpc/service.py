@@ -15,9 +15,7 @@ SERVICE = "contract.Service"
 
 
 def method(name: str, *, sends: bool = False, receives: bool = False) -> grpc.Method[bytes, bytes]:
-    return grpc.Method(
-        f"/{SERVICE}/{name}", grpc.RAW, grpc.RAW, client_streaming=sends, server_streaming=receives
-    )
+    return grpc.Method(f"/{SERVICE}/{name}", grpc.RAW, grpc.RAW, client_streaming=sends, server_streaming=receives)
 
 
 ECHO = method("Echo")

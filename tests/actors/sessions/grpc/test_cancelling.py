@@ -18,9 +18,7 @@ async def nothing_is_left(server: grpc.Server, channel: grpc.Channel) -> None:
 
 
 async def test_unary_can_be_cancelled_anywhere(server: grpc.Server, channel: grpc.Channel) -> None:
-    runs = await cancel_at_each_step(
-        lambda: channel.unary(ECHO, b"x"), check=lambda: nothing_is_left(server, channel)
-    )
+    runs = await cancel_at_each_step(lambda: channel.unary(ECHO, b"x"), check=lambda: nothing_is_left(server, channel))
 
     assert runs > 2
     assert channel.connections_dialled == 1

@@ -31,9 +31,7 @@ async def test_callers_share_one_attempt_and_its_failure(nursery: trio.Nursery) 
     async with grpc.open_channel("http://nobody:1", dial=refuse) as channel:
 
         async def call() -> None:
-            with pytest.raises(
-                grpc.CallFailed, match="could not connect to http://nobody:1: nobody there"
-            ) as caught:
+            with pytest.raises(grpc.CallFailed, match="could not connect to http://nobody:1: nobody there") as caught:
                 await channel.unary(ECHO, b"")
             assert caught.value.code is grpc.StatusCode.UNAVAILABLE
             assert caught.value.unprocessed
@@ -80,9 +78,7 @@ async def test_a_connection_that_never_answers_is_given_up(autojump_clock: trio.
         assert channel.connections_open == 0
 
 
-async def test_a_peer_that_does_not_speak_http2_is_named_so(
-    network: MemoryNetwork, nursery: trio.Nursery
-) -> None:
+async def test_a_peer_that_does_not_speak_http2_is_named_so(network: MemoryNetwork, nursery: trio.Nursery) -> None:
     async def speak_http1() -> None:
         stream = await network.listener.accept()
         await stream.send_all(b"HTTP/1.1 400 Bad Request\r\n\r\n")
@@ -200,9 +196,7 @@ async def test_a_released_channel_closes_when_its_calls_end_and_opens_again(
     assert channel.connections_dialled == 2
 
 
-async def test_more_than_one_response_to_a_unary_call_is_an_error(
-    server: grpc.Server, channel: grpc.Channel
-) -> None:
+async def test_more_than_one_response_to_a_unary_call_is_an_error(server: grpc.Server, channel: grpc.Channel) -> None:
     as_unary = grpc.Method(COUNT.path, grpc.RAW, grpc.RAW)
 
     with pytest.raises(grpc.CallFailed, match="more than one response"):
@@ -221,9 +215,7 @@ async def test_a_response_that_cannot_be_parsed_is_internal_and_keeps_its_cause(
     assert isinstance(caught.value.__cause__, ValueError)
 
 
-async def test_sending_after_the_end_of_a_failed_call_says_why(
-    server: grpc.Server, channel: grpc.Channel
-) -> None:
+async def test_sending_after_the_end_of_a_failed_call_says_why(server: grpc.Server, channel: grpc.Channel) -> None:
     async with channel.open_call(grpc.Method("/a.B/No", grpc.RAW, grpc.RAW, client_streaming=True)) as call:
         await call.send(b"")
         await trio.testing.wait_all_tasks_blocked()
@@ -251,17 +243,13 @@ async def test_every_wait_is_a_checkpoint(server: grpc.Server, channel: grpc.Cha
             await call.headers()
 
 
-async def test_a_deadline_that_has_passed_already_sends_nothing(
-    server: grpc.Server, channel: grpc.Channel
-) -> None:
+async def test_a_deadline_that_has_passed_already_sends_nothing(server: grpc.Server, channel: grpc.Channel) -> None:
     with pytest.raises(grpc.CallFailed, match="DEADLINE_EXCEEDED"):
         await channel.unary(SLEEP, b"", timeout_s=0)
     assert server.statistics().calls_begun == 0
 
 
-@pytest.mark.parametrize(
-    "target", ["", "localhost:1", "ftp://x", "http://", "http://x/path", "http://x?q", "unix:"]
-)
+@pytest.mark.parametrize("target", ["", "localhost:1", "ftp://x", "http://", "http://x/path", "http://x?q", "unix:"])
 async def test_a_target_that_names_no_server_is_refused(target: str) -> None:
     with pytest.raises(ValueError, match="a target is"):
         grpc.parse_target(target)

@@ -25,23 +25,16 @@ from tests.actors.sessions.grpc.service import (
     Seen,
 )
 
-needs_grpcio = pytest.mark.skipif(
-    peers.grpcio is None, reason="grpcio, the reference implementation, is not installed"
-)
+needs_grpcio = pytest.mark.skipif(peers.grpcio is None, reason="grpcio, the reference implementation, is not installed")
 
-needs_grpc_js = pytest.mark.skipif(
-    not grpc_js.INSTALLED, reason="grpc-js is not here: .ci/interop-grpc installs it"
-)
+needs_grpc_js = pytest.mark.skipif(not grpc_js.INSTALLED, reason="grpc-js is not here: .ci/interop-grpc installs it")
 
 
 @pytest.fixture(
     params=[
         *peers.OURS,
         *(pytest.param(pair, marks=needs_grpcio) for pair in peers.WITH_GRPCIO),
-        *(
-            pytest.param(pair, marks=needs_grpc_js)
-            for pair in (grpc_js.grpc_js_to_ours, grpc_js.ours_to_grpc_js)
-        ),
+        *(pytest.param(pair, marks=needs_grpc_js) for pair in (grpc_js.grpc_js_to_ours, grpc_js.ours_to_grpc_js)),
     ],
     ids=lambda pair: pair.__name__,
 )

@@ -74,9 +74,7 @@ def test_a_request_that_http2_calls_malformed_is_refused_whole(
         (b"k-bin", b"!", 200),
     ],
 )
-def test_a_request_that_is_no_grpc_is_answered_and_not_served(
-    name: bytes, value: bytes, http_status: int
-) -> None:
+def test_a_request_that_is_no_grpc_is_answered_and_not_served(name: bytes, value: bytes, http_status: int) -> None:
     refused = read_request(changed(name, value))
 
     assert isinstance(refused, Refused)

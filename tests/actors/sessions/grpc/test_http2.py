@@ -15,9 +15,7 @@ from actors.sessions.grpc import Limits
 from actors.sessions.grpc._http2 import ALL_STREAMS, Http2
 from tests.actors.sessions.grpc.raw import REQUEST
 
-HEADERS = [
-    (name.encode(), value.encode()) for name, value in [*REQUEST[:3], (":path", "/a.B/C"), *REQUEST[3:]]
-]
+HEADERS = [(name.encode(), value.encode()) for name, value in [*REQUEST[:3], (":path", "/a.B/C"), *REQUEST[3:]]]
 RESPONSE = [(b":status", b"200"), (b"content-type", b"application/grpc")]
 
 
@@ -129,9 +127,7 @@ def test_the_short_way_for_data_tells_what_h2_tells(
     edges = sorted({0, len(wire), *(place % (len(wire) + 1) for place in places)})
     ours, theirs = (
         Http2(client=False, limits=Limits()),
-        h2.connection.H2Connection(
-            h2.connection.H2Configuration(client_side=False, validate_inbound_headers=False)
-        ),
+        h2.connection.H2Connection(h2.connection.H2Configuration(client_side=False, validate_inbound_headers=False)),
     )
     for end in (ours, theirs):
         end.initiate_connection()

@@ -24,9 +24,7 @@ def test_metadata_survives_the_wire(sent: list[tuple[str, str | bytes]]) -> None
 
 
 @given(st.lists(st.binary(max_size=9), min_size=1, max_size=4), st.booleans())
-def test_binary_values_joined_by_commas_with_or_without_padding_are_read(
-    values: list[bytes], padded: bool
-) -> None:
+def test_binary_values_joined_by_commas_with_or_without_padding_are_read(values: list[bytes], padded: bool) -> None:
     """Seen to fail with: no split at commas; padding always added; padding never added."""
     parts = [b64encode(value) if padded else b64encode(value).rstrip(b"=") for value in values]
 

@@ -123,9 +123,7 @@ async def test_1_a_server_tells_twice_and_takes_what_was_on_its_way(
         assert b"on its way" in wire
 
 
-async def test_1_a_client_that_goes_away_ends_its_calls_first(
-    network: MemoryNetwork, server: grpc.Server
-) -> None:
+async def test_1_a_client_that_goes_away_ends_its_calls_first(network: MemoryNetwork, server: grpc.Server) -> None:
     async with (
         grpc.open_channel("http://memory", dial=network.dial) as channel,
         channel.open_call(CHAT) as call,
@@ -143,9 +141,7 @@ async def test_1_a_client_that_goes_away_ends_its_calls_first(
 # --- 2. frame size
 
 
-async def test_2_frames_above_16_kib_are_accepted_from_the_start(
-    network: MemoryNetwork, server: grpc.Server
-) -> None:
+async def test_2_frames_above_16_kib_are_accepted_from_the_start(network: MemoryNetwork, server: grpc.Server) -> None:
     async with raw_client(network) as client:
         await client.wait_for(h2.events.RemoteSettingsChanged)
         assert client.h2.max_outbound_frame_size == 64 * KIB
@@ -154,9 +150,7 @@ async def test_2_frames_above_16_kib_are_accepted_from_the_start(
         assert (await client.status_of(number)).code is grpc.StatusCode.OK
 
 
-async def test_2_a_frame_over_the_limit_ends_the_connection(
-    network: MemoryNetwork, server: grpc.Server
-) -> None:
+async def test_2_a_frame_over_the_limit_ends_the_connection(network: MemoryNetwork, server: grpc.Server) -> None:
     async with raw_client(network) as client:
         await client.stream.send_all((64 * KIB + 1).to_bytes(3) + b"\0\0\0\0\0\1")
 
@@ -172,9 +166,7 @@ async def test_3_a_message_larger_than_the_window_arrives(network: MemoryNetwork
     limits = options.limits
     async with (
         run_ours(Seen(), [network.listener], options),
-        grpc.open_channel(
-            "http://m", dial=network.dial, options=grpc.ChannelOptions(limits=limits)
-        ) as channel,
+        grpc.open_channel("http://m", dial=network.dial, options=grpc.ChannelOptions(limits=limits)) as channel,
     ):
         message = bytes(3_000_000)
         assert await channel.unary(ECHO, message) == message
@@ -260,9 +252,7 @@ async def test_5_a_handler_cancelled_from_within_is_cancelled(network: MemoryNet
     assert caught.value.code is grpc.StatusCode.CANCELLED
 
 
-async def test_5_a_server_that_is_cancelled_says_unavailable(
-    network: MemoryNetwork, channel: grpc.Channel
-) -> None:
+async def test_5_a_server_that_is_cancelled_says_unavailable(network: MemoryNetwork, channel: grpc.Channel) -> None:
     seen = Seen()
     async with trio.open_nursery() as nursery:
         await nursery.start(grpc.Server(our_routes(seen)).serve, [network.listener])
@@ -365,9 +355,7 @@ async def test_7_a_reset_after_the_trailers_is_a_normal_end(
 # --- 8. trailers only (and see test_status, test_metadata, test_headers)
 
 
-async def test_8_an_error_before_any_message_is_one_header_block(
-    network: MemoryNetwork, server: grpc.Server
-) -> None:
+async def test_8_an_error_before_any_message_is_one_header_block(network: MemoryNetwork, server: grpc.Server) -> None:
     async with raw_client(network) as client:
         number = await client.request(method("Nothing"))
         await client.status_of(number)
@@ -433,9 +421,7 @@ async def test_9_a_deadline_covers_connecting_and_the_body_of_a_block(
 # --- 10. concurrent streams
 
 
-async def test_10_a_client_waits_for_a_slot_and_looks_again(
-    network: MemoryNetwork, nursery: trio.Nursery
-) -> None:
+async def test_10_a_client_waits_for_a_slot_and_looks_again(network: MemoryNetwork, nursery: trio.Nursery) -> None:
     done: list[int] = []
     options = grpc.ChannelOptions(connections_max=1)
     async with grpc.open_channel("http://m", dial=network.dial, options=options) as channel:
@@ -622,9 +608,7 @@ async def test_12_a_small_call_is_not_stuck_behind_a_bulk_stream(nursery: trio.N
 # --- 13. handlers
 
 
-async def test_13_a_handler_may_hold_a_nursery_across_its_sends(
-    network: MemoryNetwork, channel: grpc.Channel
-) -> None:
+async def test_13_a_handler_may_hold_a_nursery_across_its_sends(network: MemoryNetwork, channel: grpc.Channel) -> None:
     async def handler(call: grpc.ServerCall, request: bytes, send: grpc.Send[bytes]) -> None:
         async with trio.open_nursery() as nursery:
             for index in range(3):
@@ -724,9 +708,7 @@ async def test_14_a_flood_of_resets_ends_the_connection_and_a_burst_does_not(net
 
 
 @pytest.mark.parametrize("flood", ["ping", "settings", "empty data"])
-async def test_14_a_flood_of_frames_that_cost_nothing_ends_the_connection(
-    network: MemoryNetwork, flood: str
-) -> None:
+async def test_14_a_flood_of_frames_that_cost_nothing_ends_the_connection(network: MemoryNetwork, flood: str) -> None:
     options = limited(resets_per_s_max=10, resets_burst_max=100)
     async with run_ours(Seen(), [network.listener], options), raw_client(network) as client:
         number = await client.request(CHAT, b"", ends=False)
@@ -773,14 +755,8 @@ def test_15_no_event_of_trio_is_used_as_a_boolean() -> None:
         events = {
             ast.unparse(target)
             for node in ast.walk(tree)
-            if isinstance(node, ast.Assign | ast.AnnAssign)
-            and node.value
-            and "trio.Event" in ast.unparse(node)
+            if isinstance(node, ast.Assign | ast.AnnAssign) and node.value and "trio.Event" in ast.unparse(node)
             for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
         }
-        tested = {
-            ast.unparse(node.test)
-            for node in ast.walk(tree)
-            if isinstance(node, ast.If | ast.While | ast.IfExp)
-        }
+        tested = {ast.unparse(node.test) for node in ast.walk(tree) if isinstance(node, ast.If | ast.While | ast.IfExp)}
         assert not events & tested

@@ -39,9 +39,7 @@ class Words:
     async def join_all(self, call: grpc.ServerCall, requests: grpc.Requests[Text]) -> Text:
         return Text(value=" ".join([request.value async for request in requests]))
 
-    async def each_http_word(
-        self, call: grpc.ServerCall, requests: grpc.Requests[Text], send: grpc.Send[Text]
-    ) -> None:
+    async def each_http_word(self, call: grpc.ServerCall, requests: grpc.Requests[Text], send: grpc.Send[Text]) -> None:
         async for request in requests:
             await send(request)
 
@@ -67,9 +65,7 @@ async def test_a_service_is_served_and_called_by_its_descriptor(
 
 
 def test_an_implementation_with_gaps_is_refused_with_all_of_them_named(service: ServiceDescriptor) -> None:
-    with pytest.raises(
-        TypeError, match=r"Half cannot serve words.Words: it has no split_it, join_all, each_http_word"
-    ):
+    with pytest.raises(TypeError, match=r"Half cannot serve words.Words: it has no split_it, join_all, each_http_word"):
         grpc.routes_of(service, type("Half", (), {"to_upper": None.__class__})())
 
 
@@ -89,9 +85,7 @@ def test_broken_details_do_not_hide_the_status() -> None:
 
 
 def test_the_reference_reads_our_details() -> None:
-    rpc_status = pytest.importorskip(
-        "google.rpc.status_pb2", reason="googleapis-common-protos is not installed"
-    )
+    rpc_status = pytest.importorskip("google.rpc.status_pb2", reason="googleapis-common-protos is not installed")
     status = grpc.rich_status(grpc.StatusCode.ABORTED, "m", [Text(value="x")])
 
     theirs = rpc_status.Status.FromString(status.details)

@@ -5,9 +5,7 @@ from actors.sessions.grpc._rates import TokenBucket
 
 
 @given(st.integers(1, 5), st.integers(1, 5), st.lists(st.integers(0, 4), max_size=40))
-def test_never_more_than_the_burst_and_what_has_flowed_in_since(
-    per_s: int, burst: int, waits: list[int]
-) -> None:
+def test_never_more_than_the_burst_and_what_has_flowed_in_since(per_s: int, burst: int, waits: list[int]) -> None:
     """Seen to fail with: no cap at the burst; refilling since the first look; `< 1` written `< 0`."""
     bucket, now_s = TokenBucket(per_s, burst), 100.0
     taken: list[float] = []

@@ -84,9 +84,7 @@ async def test_a_cancelled_server_does_not_wait_for_a_peer_that_reads_nothing(
     assert trio.current_time() - begin_s == pytest.approx(5.5)
 
 
-@pytest.mark.parametrize(
-    "first", [b"GET / HTTP/1.1\r\n\r\n", b"PRI * HTTP/2.0\r\n\r\nXX\r\n\r\n", b"\x16\x03\x01"]
-)
+@pytest.mark.parametrize("first", [b"GET / HTTP/1.1\r\n\r\n", b"PRI * HTTP/2.0\r\n\r\nXX\r\n\r\n", b"\x16\x03\x01"])
 async def test_a_peer_that_does_not_speak_http2_is_closed(
     network: MemoryNetwork, server: grpc.Server, first: bytes
 ) -> None:
@@ -122,9 +120,7 @@ async def test_a_peer_that_says_nothing_is_closed_in_time(
     assert trio.current_time() - begin_s == pytest.approx(10)
 
 
-async def test_requests_that_are_no_grpc_get_an_http_answer(
-    network: MemoryNetwork, server: grpc.Server
-) -> None:
+async def test_requests_that_are_no_grpc_get_an_http_answer(network: MemoryNetwork, server: grpc.Server) -> None:
     async with raw_client(network) as client:
         client.h2.send_headers(1, [(":method", "GET"), (":scheme", "http"), (":path", "/")], end_stream=True)
         await client.flush()
@@ -172,9 +168,7 @@ async def test_a_unary_method_wants_exactly_one_request(
         assert (await client.status_of(number)).code is grpc.StatusCode.INTERNAL
 
 
-async def test_a_request_that_ends_within_a_message_is_internal(
-    network: MemoryNetwork, server: grpc.Server
-) -> None:
+async def test_a_request_that_ends_within_a_message_is_internal(network: MemoryNetwork, server: grpc.Server) -> None:
     async with raw_client(network) as client:
         number = await client.request(CHAT, None)
         client.h2.send_data(number, b"\0\0\0\0\5x", end_stream=True)
@@ -242,9 +236,7 @@ def test_a_handler_of_another_shape_than_its_method_is_refused_at_birth() -> Non
         grpc.Limits(stream_window_bytes=1)
 
 
-async def test_headers_cannot_be_set_after_they_are_out(
-    network: MemoryNetwork, channel: grpc.Channel
-) -> None:
+async def test_headers_cannot_be_set_after_they_are_out(network: MemoryNetwork, channel: grpc.Channel) -> None:
     async def handler(call: grpc.ServerCall, request: bytes) -> bytes:
         call.send_headers()
         with pytest.raises(RuntimeError, match="set them before"):
@@ -289,9 +281,7 @@ async def test_what_a_caller_says_after_it_was_answered_hurts_nobody(
         assert (await client.status_of(another)).code is grpc.StatusCode.OK
 
 
-async def test_data_and_a_reset_in_one_breath_hurt_only_their_call(
-    network: MemoryNetwork, server: grpc.Server
-) -> None:
+async def test_data_and_a_reset_in_one_breath_hurt_only_their_call(network: MemoryNetwork, server: grpc.Server) -> None:
     async with raw_client(network) as client:
         await client.wait_for(h2.events.RemoteSettingsChanged)
         number = client.h2.get_next_available_stream_id()
@@ -328,9 +318,7 @@ async def test_a_unix_socket_is_private_and_a_dead_one_is_replaced(tmp_path: Pat
     await again.aclose()
 
 
-async def test_a_slow_handler_does_not_outlive_its_connection(
-    network: MemoryNetwork, server: grpc.Server
-) -> None:
+async def test_a_slow_handler_does_not_outlive_its_connection(network: MemoryNetwork, server: grpc.Server) -> None:
     async with raw_client(network) as client:
         await client.request(SLEEP)
         await trio.testing.wait_all_tasks_blocked()

@@ -26,9 +26,7 @@ def test_a_timeout_beyond_all_digits_is_the_largest_one() -> None:
     assert encode_timeout(1e300) == encode_timeout(math.inf) == b"99999999H"
 
 
-@pytest.mark.parametrize(
-    "wire", [b"", b"1", b"S", b"123456789n", b"-1S", b"1.5S", b"1s", b" 1S", b"\xd9\xa1S"]
-)
+@pytest.mark.parametrize("wire", [b"", b"1", b"S", b"123456789n", b"-1S", b"1.5S", b"1s", b" 1S", b"\xd9\xa1S"])
 def test_what_is_no_timeout_is_refused(wire: bytes) -> None:
     with pytest.raises(MalformedCall, match="eight digits"):
         decode_timeout(wire)

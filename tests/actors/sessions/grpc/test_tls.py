@@ -29,9 +29,7 @@ def client_context(authority: object) -> ssl.SSLContext:
     return context
 
 
-async def test_calls_are_made_over_tls(
-    server_context: ssl.SSLContext, client_context: ssl.SSLContext
-) -> None:
+async def test_calls_are_made_over_tls(server_context: ssl.SSLContext, client_context: ssl.SSLContext) -> None:
     listeners = await grpc.listen_tcp("127.0.0.1", 0, ssl_context=server_context)
     port = grpc.addresses_of(listeners)[0].rpartition(":")[2]
     async with (
