@@ -49,7 +49,9 @@ from actors.sessions.grpc._status import OK as OK
 from actors.sessions.grpc._status import Status as Status
 from actors.sessions.grpc._status import StatusCode as StatusCode
 
-__all__ = [  # noqa: RUF022  # Sorted as `sorted` does, like every door.
+__all__ = [
+    "OK",
+    "RAW",
     "Abort",
     "AnyMethod",
     "CallFailed",
@@ -70,8 +72,6 @@ __all__ = [  # noqa: RUF022  # Sorted as `sorted` does, like every door.
     "Metadata",
     "MetadataLike",
     "Method",
-    "OK",
-    "RAW",
     "Reply",
     "Requests",
     "Route",

@@ -7,7 +7,7 @@ others: cancelled from outside, it still gets a bounded time to say how the call
 
 import enum
 import math
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 import trio
@@ -102,10 +102,10 @@ class Connection:
             self._changed()
             await trio.aclose_forcefully(self._transport)
 
-    def spawn(self, call: Callable[..., object], *args: object) -> None:
+    def spawn(self, call: Callable[..., Awaitable[object]], *args: object) -> None:
         """Run a call's task for as long as the connection lives."""
         assert self._calls is not None, "a call arrived before the connection ran"
-        self._calls.start_soon(call, *args)  # type: ignore[arg-type]
+        self._calls.start_soon(call, *args)
 
     async def wait_settled(self) -> None:
         """Wait until the peer has shown that it speaks HTTP/2, or the connection has ended."""
