@@ -188,7 +188,10 @@ async def _renew(provider: ConnectProvider, identity: HarnessIdentity | None, ru
 
 
 async def _answer_of(provider: ConnectProvider, identity: HarnessIdentity | None) -> Answer:
-    answer: object = await provider.connect_bundle(None if identity is None else identity.public_key)
+    return _checked(await provider.connect_bundle(None if identity is None else identity.public_key))
+
+
+def _checked(answer: object) -> Answer:
     if isinstance(answer, PlainEndpoint | ConnectBundle):
         return answer
     kind = type(answer).__name__
