@@ -14,6 +14,7 @@ from actors._errors import InvalidOption as InvalidOption
 from actors._errors import LeftBehind as LeftBehind
 from actors._errors import MailboxDeadlock as MailboxDeadlock
 from actors._errors import MailboxFull as MailboxFull
+from actors._errors import MonitorNotOpen as MonitorNotOpen
 from actors._errors import NotOnStage as NotOnStage
 from actors._errors import Refusal as Refusal
 from actors._errors import Undelivered as Undelivered
@@ -67,6 +68,7 @@ __all__ = [
     "MailboxDeadlock",
     "MailboxFull",
     "Monitor",
+    "MonitorNotOpen",
     "NextEvent",
     "NotOnStage",
     "OnRestart",

@@ -118,6 +118,14 @@ class Refusal(ActorsError):
     """
 
 
+class MonitorNotOpen(ActorsError):
+    """A down notice was waited for outside of the block that would have brought it."""
+
+    def __init__(self, label: str) -> None:
+        super().__init__(f"the monitor of {label} is not open, no notice can come: `async with monitor(...) as down`")
+        self.label = label
+
+
 class NotOnStage(ActorsError):
     """Say that a reference or an actor was used where there is no running actor behind it."""
 

@@ -21,9 +21,12 @@ async def begin(seat: Seat, task_status: ChildStatus[None]) -> Any:
         seat.begin(task_status.child, task_status.generation)
         performer: Performer = seat.make(*seat.args)
         take_seat(performer, seat)
-        await performer.started()
+        if getattr(performer.started, "__func__", None) is not Performer.started:
+            task_status.enter()
+            await performer.started()
         # Only from here on is a polite stop a message; before, it is a cancellation, since nobody reads messages yet.
         task_status.on_stop(seat)
+        task_status.wake_by(seat)
         seat.up = True
         task_status.started()
     except BaseException as failure:

@@ -3,10 +3,10 @@
 from typing import Self
 
 import trio
-from outcome import Value
+from outcome import Error, Value
 from trio.lowlevel import Abort, RaiseCancelT, Task, checkpoint, current_task, enable_ki_protection, reschedule
 
-from actors._errors import WaitsForItself
+from actors._errors import MonitorNotOpen, WaitsForItself
 from actors._messages import Down
 from actors._reference import Address, seat_behind
 
@@ -24,10 +24,11 @@ def monitor(address: Address) -> "Monitor":
 class Monitor:
     """Wait for the down notice of one actor. Made by `monitor`."""
 
-    __slots__ = ("_address", "_notice", "_waiters")
+    __slots__ = ("_address", "_is_open", "_notice", "_waiters")
 
     def __init__(self, address: Address) -> None:
         self._address = address
+        self._is_open = False
         self._notice: Down | None = None
         self._waiters: dict[Task, None] = {}
 
@@ -41,6 +42,7 @@ class Monitor:
         """Wait for the notice. Any number of tasks may wait, and waiting again gives the same one.
 
         Raises:
+            MonitorNotOpen: Not inside the monitor's `async with`, or that was left: no notice will come.
             WaitsForItself: The watched actor itself waits here.
 
         Cancelled:
@@ -52,6 +54,8 @@ class Monitor:
         if self._notice is not None:
             await checkpoint()
             return self._notice
+        if not self._is_open:
+            raise MonitorNotOpen(seat.label)
         self._waiters[task] = None
 
         def abort(_raise_cancel: RaiseCancelT) -> Abort:
@@ -71,7 +75,13 @@ class Monitor:
     async def __aenter__(self) -> Self:
         await checkpoint()
         seat_behind(self._address).watch(self._notify)
+        self._is_open = True
         return self
 
     async def __aexit__(self, *_error: object) -> None:
-        seat_behind(self._address).unwatch(self._notify)
+        self._is_open = False
+        seat = seat_behind(self._address)
+        seat.unwatch(self._notify)
+        waiters, self._waiters = self._waiters, {}
+        for task in waiters:
+            reschedule(task, Error(MonitorNotOpen(seat.label)))

@@ -177,7 +177,7 @@ def spec_for(
     return ChildSpec(
         name, run,
         restart=restart, shutdown_s=shutdown_s, start_timeout_s=start_timeout_s, backoff=backoff,
-        significant=significant, on_gone=end_seat,
+        significant=significant, on_gone=end_seat, enters_late=True,
     )  # fmt: skip
 
 

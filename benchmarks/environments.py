@@ -190,7 +190,7 @@ def main() -> list[Result]:
             question="from complete() until its waiter runs, provider asked and link in memory open", unit="us",
             value=middle["complete_us"], spread=spreads["complete_us"], beside="Event.set until its waiter runs",
             beside_value=middle["wake_by_hand_us"], bar="<= 100 us", met=middle["complete_us"] <= 100,
-            note="two tasks are started on the way: the attempt's own, and the connector's wait",
+            note="the environment's actor connects in its own task: one switch to it, one to the waiter",
         ),
         Result(
             question="what 100,000 replacements of one id leave", unit="bytes", value=middle["replace"],

@@ -5,7 +5,7 @@
 
 from collections.abc import Awaitable, Callable
 from contextvars import Context
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 
 import trio
 
@@ -26,15 +26,25 @@ T_contra = TypeVar("T_contra", contravariant=True)
 _DOWN = frozenset({ChildState.STOPPED, ChildState.GONE})
 
 
+class Sleeper(Protocol):
+    """Whatever can wake a child that sleeps outside of its cancel scope."""
+
+    def wake(self) -> None:
+        """Wake the child if it sleeps."""
+        ...
+
+
 class ChildStatus(Generic[T_contra]):
     """What one generation of a child is given as ``task_status``: how it speaks to its supervisor."""
 
-    __slots__ = ("_child", "_on_stop", "_pressed", "_scope", "fault", "generation")
+    __slots__ = ("_child", "_inside", "_on_stop", "_pressed", "_scope", "_sleeper", "fault", "generation")
 
     def __init__(self, child: "Child", generation: int) -> None:
         self._child = child
         self._on_stop: Callable[[], object] | None = None
-        self._scope = trio.CancelScope()
+        self._scope: trio.CancelScope | None = None
+        self._inside = False
+        self._sleeper: Sleeper | None = None
         self.generation = generation
         """Which life of the child this is; the first is 1."""
         # How hard it was pressed to stop: not at all, asked, killed.
@@ -80,25 +90,60 @@ class ChildStatus(Generic[T_contra]):
         """Ask politely: call what was registered, else cancel."""
         self._pressed = self._pressed or 1
         if self._on_stop is None:
-            self._scope.cancel()
+            self._cancel()
             return
         try:
             self._on_stop()
         except Exception as error:
             # It concerns the child, not whoever asked for the stop: they may be anyone.
             self.fault = error
-            self._scope.cancel()
+            self._cancel()
 
     def kill(self) -> None:
         """Cancel it."""
         self._pressed = 2
+        self._cancel()
+
+    def _cancel(self) -> None:
+        if self._scope is None:
+            self._scope = trio.CancelScope()
         self._scope.cancel()
+        if self._sleeper is not None and not self._inside:
+            self._sleeper.wake()
+
+    def wake_by(self, sleeper: Sleeper) -> None:
+        """Say how to wake a child of `ChildSpec.enters_late` that sleeps outside of its cancel scope.
+
+        It is woken to be cancelled: it calls `enter`, and its next wait raises.
+        """
+        self._sleeper = sleeper
+
+    def enter(self) -> None:
+        """Enter the child's cancel scope, in its own task and outside of every other scope; again is quiet.
+
+        Only a child of `ChildSpec.enters_late` does so itself. What the scope has to do at the end is done for it.
+        """
+        if not self._inside:
+            self._inside = True
+            if self._scope is None:
+                self._scope = trio.CancelScope()
+            self._scope.__enter__()
+
+    def leave(self, error: BaseException | None) -> bool:
+        """Leave the scope with what came out of the child; say whether it was the cancellation of the scope."""
+        if not self._inside or self._scope is None:
+            return False
+        return (
+            self._scope.__exit__(type(error), error, error.__traceback__)
+            if error is not None
+            else (self._scope.__exit__(None, None, None))
+        )
 
     def end(self, how: Exit) -> Exit:
         """Say how this generation ended, from how its function did."""
         if self.fault is not None:
             return exit_of(self.fault)
-        if self._scope.cancelled_caught:
+        if self._scope is not None and self._scope.cancelled_caught:
             return KILLED if self.killed else OBEYED
         return how
 
@@ -213,16 +258,17 @@ async def live(child: Child, status: ChildStatus[Any]) -> None:
     how, clean = OBEYED, False
     try:
         # Not a `with`: it would keep a bound method on the stack of each idle child, which weighs 64 bytes.
-        status._scope.__enter__()
+        if not child._entry.spec.enters_late:
+            status.enter()
         try:
             if not status.asked:  # Else stopped before its first step: the user's function is never entered.
                 await body_of(child, status)
                 how = RETURNED
         except BaseException as error:
-            if not status._scope.__exit__(type(error), error, error.__traceback__):
+            if not status.leave(error):
                 raise
         else:
-            status._scope.__exit__(None, None, None)
+            status.leave(None)
         how, clean = status.end(how), True
     except Exception as error:
         how, clean = exit_of(_without_our_frame(error)), True

@@ -167,16 +167,22 @@ class Death:
     """What the child raised; None when it returned."""
 
 
+def _told(death: Death, end_s: float) -> str:
+    return f"{death.child} (generation {death.generation}) {end_s - death.at_s:.3g} s before the end: {death.cause!r}"
+
+
 class RestartIntensityExceeded(SupervisionError):
     """Children ended more often than the supervisor may restart them, so it stopped them all and gave up."""
 
     def __init__(self, path: str, restarts: int, period_s: float, deaths: tuple[Death, ...]) -> None:
-        told = "; ".join(f"{d.child} (generation {d.generation}) at {d.at_s:.3f} s: {d.cause!r}" for d in deaths[-3:])
+        told = "; ".join(_told(death, deaths[-1].at_s) for death in deaths)
         super().__init__(
             f"{path} gave up: more than {restarts} restarts within {period_s:g} s. The last deaths: {told}. "
             "Mend the cause, raise the intensity, or give the child a backoff"
         )
         self.path, self.restarts, self.period_s, self.deaths = path, restarts, period_s, deaths
+        # The last straw, with its traceback: what a reader of the error looks for first.
+        self.__cause__ = deaths[-1].cause if deaths else None
 
     @property
     def causes(self) -> tuple[BaseException | None, ...]:

@@ -4,6 +4,7 @@ Handles hold a body; a body never holds a handle. So the last holder's end shows
 is how an environment which nobody can reach any more comes to be closed.
 """
 
+import contextlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
@@ -123,12 +124,18 @@ class Body:
             return
         before = self.life
         self.final, effects = before.handle(Closed(reason, now_s))
+        with contextlib.suppress(ActorGone):
+            # Its last life keeps the error of a failed attempt, whose frames lead back here: a ring, if it stayed.
+            self.reference.replace_machine(self._last)
         self.backstage.forget(self)
         for effect in effects:
             assert not isinstance(effect, BeginAttempt), "nothing begins at the end"
             self.end(effect)
         self.client = self.provider = self.identity = None
         self._tell(before, self.final, now_s)
+
+    def _last(self, life: Lifecycle) -> Lifecycle:
+        return self.final or life
 
     def end(self, effect: EndLink | EndActor) -> None:
         """Do what the life decided at its end."""

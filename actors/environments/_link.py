@@ -141,19 +141,8 @@ class Link:
             else:
                 hear(lambda now_s: AttemptRefused(attempt, error, now_s))
 
-    def _identity(self) -> HarnessIdentity | None:
-        body = self._body
-        make = body.backstage.connectors.identity
-        if body.identity is None and make is not None:
-            try:
-                body.identity = make()
-            except Exception as error:
-                raise ProtocolError(f"failed to generate Noise harness identity: {said_by(error)}") from error
-        return body.identity
-
     async def _ask(self) -> LinkRequest:
-        body, life = self._body, self._body.life
-        provider = body.provider
+        life, provider, rules = self._body.life, self._body.provider, self._body.backstage.rules
         # An address that is fixed asks for no key, and a key pair costs more than all the rest of an environment.
         identity = None if provider is None or isinstance(provider, FixedEndpoint) else self._identity()
         return LinkRequest(
@@ -163,8 +152,17 @@ class Link:
             # This machine has no provider: nobody needs to be asked how to reach it.
             answer=None if provider is None else await _answer_of(provider, identity),
             identity=identity,
-            renew=None if provider is None else partial(_renew, provider, identity, body.backstage.rules),
+            renew=None if provider is None else partial(_renew, provider, identity, rules),
         )
+
+    def _identity(self) -> HarnessIdentity | None:
+        make = self._body.backstage.connectors.identity
+        if self._body.identity is None and make is not None:
+            try:
+                self._body.identity = make()
+            except Exception as error:
+                raise ProtocolError(f"failed to generate Noise harness identity: {said_by(error)}") from error
+        return self._body.identity
 
     def _connector_for(self, answer: Answer | None) -> Connector:
         connectors, body = self._body.backstage.connectors, self._body

@@ -131,7 +131,7 @@ class Backlog:
                 case OutputGap():
                     self._unread.append(event)
                 case ProcessExited():
-                    self.exited = event
+                    self.exited = self.exited or event  # The first counts, as with answers: a process ends once.
                 case ProcessClosed():
                     self.closed = event
         return news

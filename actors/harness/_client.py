@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import final
 
+from actors.harness._arguments import check_count, check_kind, check_seconds
 from actors.harness._command import OUTPUT_BYTES_MAX, CompletedCommand, run_command
 from actors.harness._core import ClientStatistics, Core
 from actors.harness._errors import InvalidArgument
@@ -115,8 +116,12 @@ class Client:
         Cancelled:
             The executor is told to kill the process group.
         """
-        if timeout_s is not None and not timeout_s > 0:
-            raise InvalidArgument("timeout_s", "must be greater than zero")
+        if timeout_s is not None:
+            check_seconds("timeout_s", timeout_s)
+        if stdin is not None:
+            check_kind("stdin", stdin, bytes)
+        check_kind("check", check, bool)
+        check_count("output_bytes_max", output_bytes_max, low=0)
         if stdin is not None and not tty and not self._can_close_stdin:
             raise InvalidArgument("stdin", "this executor cannot close standard input; start a process and write to it")
         starting = self.processes.start(

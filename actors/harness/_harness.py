@@ -9,6 +9,7 @@ from typing import Final, NoReturn, Protocol
 import attrs
 import trio
 
+from actors.harness._arguments import check_callable, check_kind, check_text
 from actors.harness._channel import Dialer
 from actors.harness._client import Client
 from actors.harness._core import ConnectionChange, Core
@@ -70,6 +71,7 @@ async def run_harness(
         Every call and wait of the client ends; the connection is closed within a bound. The session and its processes
         live on at the executor until it forgets them.
     """
+    _check_options(url, client_name, resume_session_id, recovery, limits, on_change, new_id)
     core = Core(limits=limits, new_id=new_id, on_change=on_change)
     session = Session(
         core=core, url=url, dialer=dialer or WebSocketDialer(), client_name=client_name, recovery=recovery
@@ -89,6 +91,27 @@ async def run_harness(
                 core.fail(end)
                 nursery.cancel_scope.cancel()
     raise end
+
+
+def _check_options(
+    url: object,
+    client_name: object,
+    resume_session_id: object,
+    recovery: object,
+    limits: object,
+    on_change: object,
+    new_id: object,
+) -> None:
+    check_kind("url", url, str)
+    check_text("client_name", client_name)
+    if resume_session_id is not None:
+        check_text("resume_session_id", resume_session_id)
+    if recovery is not None:
+        check_kind("recovery", recovery, RecoveryPolicy)
+    check_kind("limits", limits, HarnessLimits)
+    if on_change is not None:
+        check_callable("on_change", on_change)
+    check_callable("new_id", new_id)
 
 
 @asynccontextmanager

@@ -4,6 +4,7 @@ from typing import Final
 
 import attrs
 
+from actors.harness._arguments import check_count, check_seconds
 from actors.protocol import FRAME_BYTES_MAX, MESSAGE_BYTES_MAX
 
 
@@ -42,8 +43,8 @@ class HarnessLimits:
 
     def __attrs_post_init__(self) -> None:
         for field in attrs.fields(type(self)):
-            if not getattr(self, field.name) > 0:
-                raise ValueError(f"{field.name} must be greater than zero")
+            check = check_seconds if field.name.endswith("_s") else check_count
+            check(field.name, getattr(self, field.name))
 
 
 LIMITS: Final = HarnessLimits()

@@ -1,13 +1,15 @@
 """A process in an environment, as its user holds it."""
 
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, cast
 
 import attrs
 import trio
 
+from actors.harness._arguments import check_kind, check_seconds
 from actors.harness._backlog import Skipped
 from actors.harness._core import Core
-from actors.harness._errors import ProcessFailed, StdinUnavailable
+from actors.harness._errors import InvalidArgument, ProcessFailed, StdinUnavailable
 from actors.harness._followed import Followed
 from actors.harness._reading import OutputBytes, OutputLines, OutputPieces, OutputText
 from actors.protocol import (
@@ -30,6 +32,8 @@ from actors.protocol import (
 )
 
 _WRITE_BYTES: Final = 64 * 1024
+# Longer than anybody waits, short enough for every wire.
+_GRACE_S_MAX: Final = 24 * 3600.0
 _REFETCH_BYTES: Final = 1024 * 1024
 
 
@@ -99,14 +103,17 @@ class Process:
 
     def output(self, *streams: Stream) -> OutputBytes:
         """Iterate output as bytes, of all streams or of those named; what others wrote is passed over."""
+        _check_streams(streams)
         return OutputBytes(self._take, streams)
 
     def text(self, *streams: Stream) -> OutputText:
         """Iterate output as text; what is not UTF-8 becomes replacement marks, wherever the bytes were cut."""
+        _check_streams(streams)
         return OutputText(self._take, streams, self._decoders)
 
     def lines(self, *streams: Stream) -> OutputLines:
         """Iterate output as lines, without their ends."""
+        _check_streams(streams)
         return OutputLines(self._take, streams, self._decoders)
 
     async def wait(self) -> int:
@@ -135,6 +142,7 @@ class Process:
         Cancelled:
             The signal may have been sent.
         """
+        check_kind("signal", signal, Signal)
         await self._core.call(PROCESS_SIGNAL, SignalParams(process_id=self.id, signal=signal), identity=self.id)
 
     async def terminate(self, *, grace_s: float | None = None) -> bool:
@@ -146,6 +154,9 @@ class Process:
         Cancelled:
             The kill may have been sent.
         """
+        if grace_s is not None:
+            check_seconds("grace_s", grace_s, zero=True)
+            grace_s = min(grace_s, _GRACE_S_MAX)
         can_ask = self._core.info is not None and self._core.info.capabilities.process_terminate_grace
         grace_ms = round(grace_s * 1000) if grace_s is not None and can_ask else None
         params = TerminateParams(process_id=self.id, grace_ms=grace_ms)
@@ -189,6 +200,9 @@ class ProcessStdin:
         Cancelled:
             A part may have been written.
         """
+        if not isinstance(cast("object", data), bytes | bytearray | memoryview):
+            raise InvalidArgument("data", f"must be bytes, not {type(data).__name__}")
+        data = bytes(data)
         async with self._lock:
             for start in range(0, len(data), _WRITE_BYTES):
                 await self._write(data[start : start + _WRITE_BYTES], eof=False)
@@ -225,3 +239,8 @@ class ProcessStdin:
                 raise StdinUnavailable(self._process_id, "is closed")
             case WriteStatus.UNKNOWN_PROCESS:
                 raise StdinUnavailable(self._process_id, "is gone with its process")
+
+
+def _check_streams(streams: Sequence[Stream]) -> None:
+    for stream in streams:
+        check_kind("streams", stream, Stream)

@@ -1,6 +1,5 @@
 """Starting processes, and never leaving one behind that nobody wants."""
 
-import os
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import PurePath
@@ -9,6 +8,7 @@ from typing import Any
 
 import trio
 
+from actors.harness._arguments import check_json, check_kind, check_text, checked_argv, checked_env
 from actors.harness._core import Core
 from actors.harness._errors import (
     AnswerLost,
@@ -24,9 +24,12 @@ from actors.protocol import (
     PROCESS_READ,
     PROCESS_START,
     EnvironmentPolicy,
+    InvalidParams,
     PathUriRefused,
     ReadParams,
     StartParams,
+    decode_value,
+    encode_value,
     uri_from_path,
 )
 
@@ -75,11 +78,12 @@ class Processes:
         Cancelled:
             While starting: the executor is told to end it.
         """
+        _check_options(process_id, arg0, env_policy, metadata, pipe_stdin=pipe_stdin, tty=tty)
         params = StartParams(
             process_id=self._core.new_id() if process_id is None else process_id,
-            argv=_checked_argv(argv),
+            argv=checked_argv(argv),
             cwd=_cwd_uri(cwd, self._core),
-            env=_checked_env(env),
+            env=checked_env(env),
             tty=tty,
             pipe_stdin=pipe_stdin,
             arg0=arg0,
@@ -183,37 +187,28 @@ class StartingProcess:
             self._core.merge(followed, answer)
 
 
-def _checked_argv(argv: Sequence[str]) -> tuple[str, ...]:
-    if isinstance(argv, str | bytes):
-        raise InvalidArgument("argv", 'give a list, such as ["sh", "-c", "echo hi"], not one string')
-    if not argv:
-        raise InvalidArgument("argv", "must not be empty")
-    for position, item in enumerate(argv):
-        _check_text(f"argv[{position}]", item)
-    return tuple(argv)
-
-
-def _checked_env(env: Mapping[str, str] | None) -> dict[str, str]:
-    for name, value in (env or {}).items():
-        # The value may be a secret: only its name is told.
-        _check_text("env", name)
-        _check_text(f"env[{name!r}]", value)
-        if "=" in name or not name:
-            raise InvalidArgument("env", f"{name!r} is no name of a variable")
-    return dict(env or {})
-
-
-def _check_text(field: str, value: object) -> None:
-    if not isinstance(value, str):
-        raise InvalidArgument(field, f"must be text, not {type(value).__name__}")
-    if "\0" in value:
-        raise InvalidArgument(field, "must not hold a NUL character")
+def _check_options(
+    process_id: str | None, arg0: str | None, env_policy: EnvironmentPolicy | None, metadata: Any, **flags: bool
+) -> None:
+    for name, text in (("process_id", process_id), ("arg0", arg0)):
+        if text is not None:
+            check_text(name, text)
+    for name, flag in flags.items():
+        check_kind(name, flag, bool)
+    if env_policy is not None:
+        check_kind("env_policy", env_policy, EnvironmentPolicy)
+        try:
+            decode_value(encode_value(env_policy), EnvironmentPolicy)
+        except InvalidParams as fault:
+            raise InvalidArgument("env_policy", str(fault)) from None
+    check_json("metadata", metadata)
 
 
 def _cwd_uri(cwd: str | PurePath | None, core: Core) -> str:
     if cwd is None:
         return (core.info.cwd if core.info else None) or "file:///"
-    text = os.fspath(cwd)
+    text = str(cwd) if isinstance(cwd, PurePath) else cwd
+    check_text("cwd", text)
     if text.startswith("file:"):
         return text
     try:

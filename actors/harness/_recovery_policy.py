@@ -4,12 +4,14 @@ import hashlib
 
 import attrs
 
+from actors.harness._arguments import check_seconds
 from actors.harness._errors import (
     AnswerLost,
     CallNotSent,
     CallTimedOut,
     Disconnected,
     InitializeTimedOut,
+    InvalidArgument,
     RequestRejected,
     TransportClosed,
     WebSocketConnectFailed,
@@ -36,10 +38,10 @@ class RecoveryPolicy:
 
     def __attrs_post_init__(self) -> None:
         for name in ("budget_s", "first_delay_s", "delay_max_s"):
-            if not getattr(self, name) > 0:
-                raise ValueError(f"{name} must be greater than zero")
-        if not 0 <= self.jitter <= 1:
-            raise ValueError("jitter must be between 0 and 1")
+            check_seconds(name, getattr(self, name))
+        check_seconds("jitter", self.jitter, zero=True)
+        if self.jitter > 1:
+            raise InvalidArgument("jitter", "must be between 0 and 1")
 
     def delay_s(self, session_id: str, attempt: int) -> float:
         """Give the time to wait after a failed try; the first try is 0."""

@@ -13,6 +13,7 @@ from urllib.parse import SplitResult, urlsplit
 import trio
 from trio_websocket import ConnectionClosed, ConnectionRejected, WebSocketConnection, wrap_client_stream
 
+from actors.harness._arguments import check_count, check_kind, check_seconds
 from actors.harness._channel import ChannelClosed
 from actors.harness._errors import InvalidArgument, WebSocketConnectFailed, WebSocketConnectTimedOut
 from actors.harness._groups import plainly
@@ -36,6 +37,12 @@ class WebSocketDialer:
         message_bytes_max: int = MESSAGE_BYTES_MAX,
         ssl_context: ssl.SSLContext | None = None,
     ) -> None:
+        check_seconds("connect_timeout_s", connect_timeout_s)
+        check_seconds("close_timeout_s", close_timeout_s)
+        check_count("message_bytes_max", message_bytes_max)
+        _check_token(bearer_token)
+        if ssl_context is not None:
+            check_kind("ssl_context", ssl_context, ssl.SSLContext)
         self._connect_timeout_s = connect_timeout_s
         self._close_timeout_s = close_timeout_s
         self._bearer_token = bearer_token
@@ -226,14 +233,25 @@ async def _cancel_when(event: trio.Event, scope: trio.CancelScope, watch: trio.C
         scope.cancel()
 
 
+def _check_token(token: str | None) -> None:
+    if token is None:
+        return
+    check_kind("bearer_token", token, str)
+    if not token or not (token.isascii() and token.isprintable()) or " " in token:
+        raise InvalidArgument("bearer_token", "must be one word of printable ASCII: no header can carry another")
+
+
 def _parse(url: str) -> SplitResult:
+    check_kind("url", url, str)
+    # The library's own words would quote a piece of the address, which may be a piece of a password.
+    refusal = InvalidArgument("url", "must be ws://host:port or wss://host:port")
     try:
         address = urlsplit(url)
         port = address.port
-    except ValueError as error:
-        raise InvalidArgument("url", _one_line(error)) from None
+    except ValueError:
+        raise refusal from None
     if address.scheme not in _PORTS or not address.hostname or port == 0:
-        raise InvalidArgument("url", "must be ws://host:port or wss://host:port")
+        raise refusal
     return address
 
 

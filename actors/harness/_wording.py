@@ -1,6 +1,9 @@
 """Times and addresses as errors show them."""
 
-from urllib.parse import urlsplit
+import re
+from typing import Final
+
+_PLACE: Final = re.compile(r"(\[[^\[\]@]*\]|[^:@\[\]]*)(:\d*)?")
 
 
 def duration_text(seconds: float) -> str:
@@ -13,5 +16,8 @@ def duration_text(seconds: float) -> str:
 def shown_url(url: str) -> str:
     """Cut everything a URL may keep secret: query, fragment, user and password."""
     bare = url.partition("#")[0].partition("?")[0]
-    parts = urlsplit(bare)
-    return bare if "@" not in parts.netloc else parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+    scheme, mark, rest = bare.partition("://")
+    place, slash, path = rest.partition("/")
+    if "@" not in place and not _PLACE.fullmatch(place):
+        place, slash, path = rest, "", ""  # A slash in a password, perhaps: rather too little than that.
+    return f"{scheme}{mark}{place.rpartition('@')[2]}{slash}{path}"

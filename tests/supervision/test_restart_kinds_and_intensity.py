@@ -4,6 +4,7 @@
 # Here what raises is the whole block: leaving it is the act under test.
 
 import gc
+import traceback
 import weakref
 
 import pytest
@@ -352,3 +353,22 @@ async def test_a_sibling_waiting_for_its_group_is_down_for_good_only_when_no_att
         assert before == []
         assert gone == ["b"]
         assert states(root) == {"a": "stopped", "b": "stopped"}
+
+
+async def test_giving_up_is_caused_by_the_last_death_with_its_traceback(autojump_clock: trio.testing.MockClock) -> None:
+    async def breaks(*, task_status: sv.ChildStatus[None]) -> None:
+        task_status.started()
+        await trio.sleep(1)
+        raise KeyError("the user's own")
+
+    with pytest.raises(sv.RestartIntensityExceeded) as caught:
+        async with sv.open_root(intensity=sv.RestartIntensity(restarts=1, period_s=60)) as root:
+            await root.start_child(sv.ChildSpec("worker", breaks))
+            await trio.sleep_forever()
+
+    cause = caught.value.__cause__
+    assert isinstance(cause, KeyError)
+    assert cause is caught.value.deaths[-1].cause
+    assert [frame.name for frame in traceback.extract_tb(cause.__traceback__)][-1] == "breaks"
+    assert "worker (generation 1) 1 s before the end: KeyError" in str(caught.value)
+    assert "worker (generation 2) 0 s before the end: KeyError" in str(caught.value)

@@ -594,3 +594,27 @@ async def test_an_actor_is_an_ordinary_child_among_others(root: Supervisor) -> N
     await actors.spawn(root, Counter)
 
     assert [child.name for child in root.children()] == ["idle", "Counter"]
+
+
+async def test_a_monitor_that_is_not_open_is_not_waited_for_in_vain(root: Supervisor) -> None:
+    ref = await actors.spawn(root, Counter, name="clerk")
+
+    with pytest.raises(actors.MonitorNotOpen, match="no notice can come: `async with monitor"):
+        await actors.monitor(ref).wait()
+
+
+async def test_who_waits_at_a_monitor_that_is_left_is_told(root: Supervisor) -> None:
+    ref = await actors.spawn(root, Counter, name="clerk")
+    told: list[type[Exception]] = []
+
+    async def wait(down: actors.Monitor) -> None:
+        try:
+            await down.wait()
+        except actors.MonitorNotOpen as error:
+            told.append(type(error))
+
+    async with trio.open_nursery() as nursery, actors.monitor(ref) as down:
+        nursery.start_soon(wait, down)
+        await wait_all_tasks_blocked()
+
+    assert told == [actors.MonitorNotOpen]

@@ -1,5 +1,7 @@
 """Other people's providers, exceptions and ids at their worst: a typed outcome, every wait ends, texts are one line."""
 
+import gc
+import weakref
 from collections.abc import Callable
 
 import pytest
@@ -21,6 +23,7 @@ from actors.environments import (
     UnknownEnvironment,
     WillNotStop,
 )
+from actors.environments._environment import body_of
 from actors.environments.testing import (
     ENDPOINT,
     FailingProvider,
@@ -301,3 +304,27 @@ async def test_events_have_no_listener_outside_their_block(nursery, autojump_clo
 
         assert [event.environment_id async for event in events] == []  # type: ignore[union-attr]
         assert late.value.environment_id == "tools"
+
+
+@pytest.mark.parametrize("how", ["provider", "connector", "identity"])
+async def test_an_environment_that_failed_is_freed_at_its_end_without_the_collector(how: str, autojump_clock) -> None:
+    def no_identity() -> None:
+        raise OSError("no entropy")
+
+    connector = MemoryConnector()
+    connector.failures = [OSError("no route")] if how == "connector" else []
+    provider = FailingProvider() if how == "provider" else ScriptedProvider()
+    identity = no_identity if how == "identity" else None
+    async with open_manager_in_memory(connector=connector, identity=identity) as manager:
+        gc.collect()
+        gc.disable()
+        try:
+            manager.upsert("tools", provider)
+            await trio.testing.wait_all_tasks_blocked()
+            actor = weakref.ref(body_of(found(manager, "tools")).reference)
+            await manager.remove("tools")
+            await trio.testing.wait_all_tasks_blocked()
+
+            assert actor() is None
+        finally:
+            gc.enable()

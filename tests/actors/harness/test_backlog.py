@@ -4,7 +4,7 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from actors.harness._backlog import Backlog, Skipped
-from actors.protocol import OutputChunk, OutputGap, ProcessLog, RetainedOutput, Stream
+from actors.protocol import OutputChunk, OutputGap, ProcessExited, ProcessLog, RetainedOutput, Stream
 
 
 @given(st.lists(st.integers(0, 4)), st.integers(130, 700), st.sampled_from([6, 40, 1000]))
@@ -72,3 +72,12 @@ def test_exit_and_end_are_never_skipped() -> None:
     assert backlog.exited.exit_code == 3
     assert backlog.closed is not None
     assert backlog.skipped_bytes == 200
+
+
+def test_the_first_exit_counts_whatever_the_executor_says_later() -> None:
+    backlog = Backlog("p", held_bytes_max=1000)
+    for seq, code in ((1, 7), (2, 0)):
+        backlog.accept(ProcessExited(process_id="p", seq=seq, exit_code=code))
+
+    assert backlog.exited is not None
+    assert backlog.exited.exit_code == 7
