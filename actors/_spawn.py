@@ -17,7 +17,6 @@ from supervision import Backoff, ChildSpec, Pool, Restart, Supervisor
 __all__ = [
     "DEFAULT_MAILBOX",
     "name_of",
-    "place",
     "place_nowait",
     "spawn",
     "spawn_machine",
@@ -69,7 +68,12 @@ async def spawn(
     name = name or name_of(make)
     seat = Seat(name, mailbox, restart, make, args)
     spec = spec_for(run_actor, name, restart, shutdown_s, start_timeout_s, backoff, significant)
-    await place(supervisor, spec, seat)
+    try:
+        child = await supervisor.start_child(spec, seat)
+    except BaseException as error:
+        seat.end(error.__cause__ or error)
+        raise
+    seat.has_child(child)
     return Reference(seat)
 
 
@@ -134,7 +138,12 @@ async def spawn_machine(
     name = name or name_of(make)
     seat = MachineSeat(name, mailbox, restart, machine, make, args)
     spec = spec_for(run_machine_actor, name, restart, shutdown_s, start_timeout_s, backoff, significant)
-    await place(supervisor, spec, seat)
+    try:
+        child = await supervisor.start_child(spec, seat)
+    except BaseException as error:
+        seat.end(error.__cause__ or error)
+        raise
+    seat.has_child(child)
     return MachineReference(seat)
 
 
@@ -184,16 +193,6 @@ def spec_for(
 def end_seat(seat: Seat, error: BaseException | None) -> None:
     """Let the seat of a child that is gone for good end."""
     seat.end(error)
-
-
-async def place(supervisor: Supervisor | Pool, spec: ChildSpec, seat: Seat) -> None:
-    """Start the child behind a seat and wait until it is up; whatever fails, the seat ends."""
-    try:
-        child = await supervisor.start_child(spec, seat)
-    except BaseException as error:
-        seat.end(error.__cause__ or error)
-        raise
-    seat.has_child(child)
 
 
 def place_nowait(supervisor: Supervisor | Pool, spec: ChildSpec, seat: Seat) -> None:

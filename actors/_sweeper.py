@@ -29,16 +29,18 @@ def sweeper_of_this_run() -> "Sweeper":
 class Sweeper(Deadlines):
     """End waits in time."""
 
-    __slots__ = ("_scope", "_wakes_s")
+    __slots__ = ("_now_s", "_scope", "_wakes_s")
 
     def __init__(self) -> None:
         super().__init__()
         self._scope: trio.CancelScope | None = None
         self._wakes_s = math.inf
+        # The clock of the run by itself: `trio.current_time` looks it up each time.
+        self._now_s = trio.lowlevel.current_clock().current_time
 
     def watch(self, wait: Wait, timeout_s: float) -> None:
         """End `wait` after `timeout_s`, unless it has ended before."""
-        deadline_s = self.add(wait, trio.current_time(), timeout_s)
+        deadline_s = self.add(wait, self._now_s(), timeout_s)
         if deadline_s < self._wakes_s:
             self._wakes_s = deadline_s
             if self._scope is None:

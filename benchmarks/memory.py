@@ -53,7 +53,7 @@ def main() -> list[Result]:
         Result(
             question="the same after its first message", unit="bytes", value=used,
             spread=spread(weights["used actor"]), beside="an idle trio task alone", beside_value=task,
-            note="an inbox is made at the first message",
+            note="the first message makes the inbox and enters the cancel scope",
         ),
     ]  # fmt: skip
 

@@ -51,6 +51,10 @@ from supervision._tree import ChildNode, SupervisorNode, child_node
 __all__: list[str] = []
 
 
+def _let_go(_raise_cancel: object) -> trio.lowlevel.Abort:
+    return trio.lowlevel.Abort.SUCCEEDED
+
+
 class Engine:
     """One generation of a supervisor at work."""
 
@@ -147,7 +151,9 @@ class Engine:
         if ticket.task is not None:
             task: trio.lowlevel.Task = ticket.task
             ticket.task = None
-            trio.lowlevel.reschedule(task)
+            # Not if it was cancelled in this same turn: trio clears this when it wakes or cancels a task.
+            if task.custom_sleep_data is ticket:
+                trio.lowlevel.reschedule(task)
 
     def _close(self, order: Close) -> None:
         self.hub.leave(self.path, self.plan)
@@ -239,20 +245,15 @@ class Engine:
         if ticket.verdict is not None:
             await trio.lowlevel.checkpoint()
             return
-        ticket.task = trio.lowlevel.current_task()
-        cancelled = False
-
-        def abort(_: object) -> trio.lowlevel.Abort:
-            nonlocal cancelled
-            cancelled, ticket.task = True, None
-            return trio.lowlevel.Abort.SUCCEEDED
-
+        ticket.task = task = trio.lowlevel.current_task()
+        task.custom_sleep_data = ticket
         try:
-            await trio.lowlevel.wait_task_rescheduled(abort)
-        finally:
+            await trio.lowlevel.wait_task_rescheduled(_let_go)
+        except BaseException:  # A cancel or Ctrl-C; answers raise nothing here.
             # Also when the answer came in the same turn: whoever was cancelled never learns of it.
-            if cancelled and undo is not None:
+            if undo is not None:
                 self.request_stop(undo)
+            raise
 
     def request_stop(self, entry: Entry) -> None:
         """Stop a child without waiting."""

@@ -38,6 +38,8 @@ async def stay(serve: Callable[[], Awaitable[object]], *, exit_with_parent: bool
 
 async def _wait_until_stdin_ends() -> None:
     """Whoever started us holds the other end; the system closes it with them, however they go."""
+    if sys.stdin is None:  # Python's way to say that it was closed before we began.
+        return
     async with trio.lowlevel.FdStream(os.dup(sys.stdin.fileno())) as stdin:
         while await stdin.receive_some(4096):
             pass

@@ -1,4 +1,4 @@
-"""`greenroom run` at its edges: outputs that fill, break or are full, signals, and arguments that look like ours."""
+"""Commands at their edges: outputs that fill, break or are full, no input, signals, arguments that look like ours."""
 
 import fcntl
 import os
@@ -96,3 +96,14 @@ def wait_until_full(pipe: int) -> None:
     while int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder) < room // 2:
         assert time.monotonic() < deadline_s, "the pipe does not fill"
         time.sleep(0.01)
+
+
+def test_an_executor_that_ends_with_its_parent_ends_at_once_when_started_without_input() -> None:
+    told = subprocess.run(
+        ["sh", "-c", 'exec "$@" <&-', "sh", *GREENROOM, "executor", "--exit-with-parent"],
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+    )
+
+    assert (told.returncode, told.stderr) == (0, "")
