@@ -1,6 +1,7 @@
 """What an end means for those who hear of it: which ending it was, and how much of its exception is passed on."""
 
-import traceback
+import contextlib
+from types import TracebackType
 from typing import cast
 
 import trio
@@ -38,7 +39,20 @@ def forget_locals(error: BaseException | None) -> None:
         if one is None or id(one) in seen:
             continue
         seen.add(id(one))
-        traceback.clear_frames(one.__traceback__)
+        _clear_frames(one.__traceback__)
         left += [one.__cause__, one.__context__]
         if isinstance(one, BaseExceptionGroup):
             left += cast("BaseExceptionGroup[BaseException]", one).exceptions
+
+
+def _clear_frames(trace: TracebackType | None) -> None:
+    """Clear the frames that ended where they raised.
+
+    A frame that caught the error and went on stands elsewhere by now. It may be suspended, and before Python 3.13
+    clearing it would end its task: test_a_task_that_once_caught_an_error_lives_on_when_an_actor_dies_of_it.
+    """
+    while trace is not None:
+        if trace.tb_frame.f_lasti == trace.tb_lasti:
+            with contextlib.suppress(RuntimeError):  # It is still running.
+                trace.tb_frame.clear()
+        trace = trace.tb_next

@@ -4,6 +4,7 @@ The loops between are in `actors/_loop.py` and `actors/_machine_actor.py`. These
 the actor is at work: a coroutine that stays on the stack of an idle actor weighs 300 bytes (`benchmarks/memory.py`).
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from trio import Cancelled
@@ -12,7 +13,7 @@ from actors._actor import Performer, take_seat
 from actors._seat import Seat
 from supervision import ChildStatus
 
-__all__ = ["begin", "crash", "finish"]
+__all__ = ["begin", "crash", "ends_unheard", "finish"]
 
 
 async def begin(seat: Seat, task_status: ChildStatus[None]) -> Any:
@@ -21,7 +22,7 @@ async def begin(seat: Seat, task_status: ChildStatus[None]) -> Any:
         seat.begin(task_status.child, task_status.generation)
         performer: Performer = seat.make(*seat.args)
         take_seat(performer, seat)
-        if getattr(performer.started, "__func__", None) is not Performer.started:
+        if overrides(performer.started, Performer.started):
             task_status.enter()
             await performer.started()
         # Only from here on is a polite stop a message; before, it is a cancellation, since nobody reads messages yet.
@@ -33,6 +34,19 @@ async def begin(seat: Seat, task_status: ChildStatus[None]) -> Any:
         seat.leave(failure)
         raise
     return performer
+
+
+def ends_unheard(seat: Seat, performer: Performer) -> bool:
+    """Say whether a performer that has had no mail is asked to stop and has nothing to clean up."""
+    unheard = seat.stop_now and not seat.control and not overrides(performer.stopping, Performer.stopping)
+    if unheard:
+        seat.up = False
+    return unheard
+
+
+def overrides(hook: Callable[..., object], default: Callable[..., object]) -> bool:
+    """Say whether an author wrote a hook, and be it on the instance."""
+    return getattr(hook, "__func__", None) is not default
 
 
 async def finish(seat: Seat, performer: Performer) -> None:

@@ -13,7 +13,7 @@ from trio.lowlevel import checkpoint, reschedule
 from actors._actor import Actor
 from actors._ask import Ask, Part
 from actors._errors import Refusal
-from actors._generation import begin, crash, finish
+from actors._generation import begin, crash, ends_unheard, finish
 from actors._messages import Down, Terminal
 from actors._parking import park
 from actors._seat import Seat
@@ -39,6 +39,8 @@ async def run_actor(  # noqa: C901, PLR0915 - a message costs less than a call, 
             # The first sleep is outside of the cancel scope, which weighs 700 bytes (`benchmarks/memory.py`).
             seat.sleeps()
             await park()
+            if ends_unheard(seat, actor):
+                return
         task_status.enter()
         del task_status
         while True:

@@ -8,7 +8,7 @@ from trio.lowlevel import checkpoint
 
 from actors._actor import Performer, seat_of
 from actors._errors import InvalidEffect
-from actors._generation import begin, crash, finish
+from actors._generation import begin, crash, ends_unheard, finish
 from actors._loop import BATCH, SLICE_S
 from actors._machine import StopActor
 from actors._machine_seat import Crash, MachineSeat
@@ -107,6 +107,8 @@ async def run_machine_actor(  # noqa: C901, PLR0915 - kept like the loop of othe
             # The first sleep is outside of the cancel scope, which weighs 700 bytes (`benchmarks/memory.py`).
             seat.sleeps()
             await park()
+            if ends_unheard(seat, actor):
+                return
         task_status.enter()
         del task_status
         while True:

@@ -65,6 +65,23 @@ async def test_one_that_had_no_mail_is_killed_while_it_cleans_up(
     assert trio.current_time() == pytest.approx(1.0)
 
 
+async def test_one_that_had_no_mail_stops_when_asked_and_handles_last_words_first(root: Supervisor) -> None:
+    heard: list[str] = []
+
+    class Hears(Actor[str]):
+        async def handle(self, message: str) -> None:
+            heard.append(message)
+
+    silent, spoken_to = [await actors.spawn(root, Hears, name=name) for name in ("silent", "spoken to")]
+    silent.stop()
+    spoken_to.tell_terminal("last words")
+    spoken_to.stop()
+
+    assert (await silent.wait_stopped()).ending is actors.Ending.STOPPED
+    assert (await spoken_to.wait_stopped()).ending is actors.Ending.STOPPED
+    assert heard == ["last words"]
+
+
 async def test_one_whose_first_mail_keeps_it_busy_is_killed(
     root: Supervisor, autojump_clock: trio.testing.MockClock
 ) -> None:

@@ -618,3 +618,39 @@ async def test_who_waits_at_a_monitor_that_is_left_is_told(root: Supervisor) -> 
         await wait_all_tasks_blocked()
 
     assert told == [actors.MonitorNotOpen]
+
+
+class Raiser(actors.Actor[Add]):
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+    async def handle(self, message: Add) -> None:
+        raise self.error
+
+
+async def test_a_task_that_once_caught_an_error_lives_on_when_an_actor_dies_of_it(root: Supervisor) -> None:
+    kept: list[Exception] = []
+    went_on = trio.Event()
+    go_on = trio.Event()
+
+    async def broken() -> None:
+        await trio.lowlevel.checkpoint()
+        raise ValueError("first raised elsewhere")
+
+    async def holder() -> None:
+        try:
+            await broken()
+        except ValueError as error:
+            kept.append(error)
+        await go_on.wait()
+        went_on.set()
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(holder)
+        await wait_all_tasks_blocked()
+        ref = await actors.spawn(root, Raiser, kept[0], restart=Restart.TEMPORARY)
+        ref.tell_nowait(Add(1))
+        await ref.wait_stopped()
+        go_on.set()
+
+    assert went_on.is_set()

@@ -103,7 +103,6 @@ def ours(disk: Disk, path: str, touched: list[Place]) -> Any:
         return "too many"
 
 
-@pytest.mark.fuzz
 @pytest.mark.parametrize("roots", ROOTS)
 @settings(max_examples=200)
 @given(inside=insides, path=paths)

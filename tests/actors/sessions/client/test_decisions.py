@@ -43,14 +43,12 @@ def test_the_first_generation_passes_ids_through_and_later_ones_mark_them() -> N
     assert public_cell_id(2, "1") == "g2:1"
 
 
-@pytest.mark.fuzz
 @given(GENERATIONS, HOST_IDS)
 def test_a_cell_is_found_under_the_name_its_own_generation_gave_it(generation: int, host_id: str) -> None:
     """Killed mutants: the mark counted from 0; `split(":")[1]`, which cuts an id that has a colon."""
     assert host_cell_id(generation, public_cell_id(generation, host_id)) == host_id
 
 
-@pytest.mark.fuzz
 @given(GENERATIONS, GENERATIONS, st.integers(1, 10_000).map(str))
 def test_a_cell_is_never_found_in_a_later_generation(earlier: int, later: int, host_id: str) -> None:
     """Killed mutants: the mark without its colon (2 and 21); any mark, or none, taken for its own."""
@@ -89,7 +87,6 @@ def test_silence_ends_a_session_except_after_a_wish_to_yield() -> None:
 # --- admission
 
 
-@pytest.mark.fuzz
 @given(st.sampled_from(StatusCode), st.lists(st.floats(0, 1), min_size=10, max_size=10))
 def test_an_opening_is_retried_in_time_and_only_where_that_helps(code: StatusCode, chances: list[float]) -> None:
     """Killed mutants: four attempts; a first pause; a spread of a half; INTERNAL retried."""
@@ -111,7 +108,6 @@ def test_an_opening_is_retried_in_time_and_only_where_that_helps(code: StatusCod
 MODES = st.sampled_from(OutputTruncation)
 
 
-@pytest.mark.fuzz
 @given(MODES, st.lists(st.booleans(), min_size=1, max_size=8))
 def test_a_session_never_lives_in_two_modes(requested: OutputTruncation, hosts: list[bool]) -> None:
     """Meet hosts one after the other, each of which knows modes or not.
@@ -176,7 +172,6 @@ def test_an_unusable_address_says_why(url: str, text: str) -> None:
 WIDE = "a\N{LATIN SMALL LETTER E WITH ACUTE}\N{EURO SIGN}\N{PERFORMING ARTS}"
 
 
-@pytest.mark.fuzz
 @given(st.text(st.sampled_from(WIDE), min_size=120, max_size=300) | st.text(max_size=20))
 def test_a_message_is_cut_at_512_bytes_between_characters(message: str) -> None:
     """Killed mutants: 512 bytes before the dots; characters counted; half a character shown."""
@@ -211,7 +206,6 @@ def test_a_time_that_the_wire_cannot_carry_is_refused_at_birth(value: int) -> No
 # --- the books
 
 
-@pytest.mark.fuzz
 @given(st.lists(st.integers(0, 12).map(str)), st.integers(1, 5))
 def test_the_newest_ids_are_remembered(ids: list[str], capacity: int) -> None:
     """Killed mutants: the newest forgotten; one too many kept."""
@@ -370,4 +364,4 @@ class Books(RuleBasedStateMachine):
         assert not {*self.book._entries} & self.closed & self.settled
 
 
-TestBooks = pytest.mark.fuzz(Books.TestCase)
+TestBooks = Books.TestCase

@@ -191,14 +191,12 @@ def cut_slowly(text: str, tokens: int) -> str:
     return f"{head}\N{HORIZONTAL ELLIPSIS}{gone} tokens truncated\N{HORIZONTAL ELLIPSIS}{tail}"
 
 
-@pytest.mark.fuzz
 @given(TEXTS, st.integers(0, 40))
 def test_a_cut_is_the_same_as_one_made_character_by_character(text: str, tokens: int) -> None:
     """Killed mutants: the head rounded up to a character; the tail rounded down; `left` taking the odd byte."""
     assert cut_middle(text, tokens) == cut_slowly(text, tokens)
 
 
-@pytest.mark.fuzz
 @given(TEXTS, st.integers(0, 40))
 def test_a_header_stands_exactly_over_what_was_cut(text: str, tokens: int) -> None:
     """Killed mutants: `<` for `<=`; a trailing newline counted as a line."""
