@@ -113,7 +113,7 @@ async def _open_listeners(listen: str, host: str, port: int, *, trusted: bool) -
     listeners = await trio.open_tcp_listeners(port, host=host)
     # A free port is another one at each address: the one that is told must not be a stranger's at the others.
     kept = listeners if port else listeners[:1]
-    outside = [one for one in kept if not ipaddress.ip_address(one.socket.getsockname()[0]).is_loopback]
+    outside = [one for one in kept if not _is_loopback_address(one.socket.getsockname()[0])]
     refused = bool(outside) and not trusted
     for listener in listeners:
         if refused or listener not in kept:
@@ -150,6 +150,12 @@ def _judge_token(listen: str, token: str) -> None:
 
 def _is_loopback(host: str) -> bool:
     try:
-        return ipaddress.ip_address(host).is_loopback
+        return _is_loopback_address(host)
     except ValueError:
         return host == "localhost"
+
+
+def _is_loopback_address(text: str) -> bool:
+    # A mapped address counts as what it maps to from Python 3.13 on, and not before: here it is refused on all.
+    address = ipaddress.ip_address(text)
+    return address.is_loopback and getattr(address, "ipv4_mapped", None) is None
