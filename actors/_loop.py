@@ -73,7 +73,7 @@ async def run_actor(  # noqa: C901, PLR0915 - a message costs less than a call, 
                         item.taken = True
                         try:
                             value = await handle(item.message)
-                        except BaseException as failure:
+                        except BaseException as failure:  # The asker learns of every end, in this step.
                             seat.answer_error(item, failure)
                             if not isinstance(failure, Refusal):
                                 raise

@@ -83,7 +83,7 @@ class MachineSeat(Seat):
             return
         try:
             self.take(event, self.machine.handle(event))
-        except Exception as error:
+        except Exception as error:  # A timed event has no sender: its error ends the generation.
             self.put_control(Crash(error))
             self.wake()
 
