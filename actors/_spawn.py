@@ -70,7 +70,7 @@ async def spawn(
     spec = spec_for(run_actor, name, restart, shutdown_s, start_timeout_s, backoff, significant)
     try:
         child = await supervisor.start_child(spec, seat)
-    except BaseException as error:
+    except BaseException as error:  # Whatever ended the start, who wrote to the actor meanwhile must learn it.
         seat.end(error.__cause__ or error)
         raise
     seat.has_child(child)
@@ -140,7 +140,7 @@ async def spawn_machine(
     spec = spec_for(run_machine_actor, name, restart, shutdown_s, start_timeout_s, backoff, significant)
     try:
         child = await supervisor.start_child(spec, seat)
-    except BaseException as error:
+    except BaseException as error:  # Whatever ended the start, who wrote to the actor meanwhile must learn it.
         seat.end(error.__cause__ or error)
         raise
     seat.has_child(child)
