@@ -11,6 +11,7 @@ from actors.harness._client import Client as Client
 from actors.harness._command import CommandFailed as CommandFailed
 from actors.harness._command import CommandTimedOut as CommandTimedOut
 from actors.harness._command import CompletedCommand as CompletedCommand
+from actors.harness._connection import ConnectionStatistics as ConnectionStatistics
 from actors.harness._core import ClientStatistics as ClientStatistics
 from actors.harness._core import ConnectionChange as ConnectionChange
 from actors.harness._errors import AnswerLost as AnswerLost
@@ -67,7 +68,6 @@ from actors.harness._harness import open_client as open_client
 from actors.harness._harness import run_harness as run_harness
 from actors.harness._limits import LIMITS as LIMITS
 from actors.harness._limits import HarnessLimits as HarnessLimits
-from actors.harness._link import LinkStatistics as LinkStatistics
 from actors.harness._process import Process as Process
 from actors.harness._process import ProcessExit as ProcessExit
 from actors.harness._process import ProcessStdin as ProcessStdin
@@ -105,6 +105,7 @@ __all__ = [
     "CommandTimedOut",
     "CompletedCommand",
     "ConnectionChange",
+    "ConnectionStatistics",
     "Dialer",
     "DidNotRun",
     "DirectoryInTheWay",
@@ -126,7 +127,6 @@ __all__ = [
     "InitializeTimedOut",
     "InvalidArgument",
     "LinkInTheWay",
-    "LinkStatistics",
     "MayHaveRun",
     "MessageChannel",
     "NoBundle",

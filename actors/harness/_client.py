@@ -6,10 +6,10 @@ from typing import final
 
 from actors.harness._arguments import check_count, check_kind, check_seconds
 from actors.harness._command import OUTPUT_BYTES_MAX, CompletedCommand, run_command
+from actors.harness._connection import ConnectionStatistics
 from actors.harness._core import ClientStatistics, Core
 from actors.harness._errors import InvalidArgument
 from actors.harness._files import Files
-from actors.harness._link import LinkStatistics
 from actors.harness._processes import Processes
 from actors.protocol import (
     ENVIRONMENT_INFO,
@@ -44,7 +44,7 @@ class Client:
     @property
     def connected(self) -> bool:
         """There is a working connection at this moment."""
-        return self._core.link is not None and self._core.link.lost is None
+        return self._core.connection is not None and self._core.connection.lost is None
 
     @property
     def environment_info(self) -> EnvironmentInfo | None:
@@ -55,9 +55,9 @@ class Client:
         """Give a snapshot of what was counted over all connections."""
         return self._core.statistics()
 
-    def connection_statistics(self) -> LinkStatistics | None:
+    def connection_statistics(self) -> ConnectionStatistics | None:
         """Give a snapshot of the present connection; None without one."""
-        return self._core.link.statistics() if self._core.link else None
+        return self._core.connection.statistics() if self._core.connection else None
 
     async def status(self) -> EnvironmentStatus:
         """Ask whether the executor answers.

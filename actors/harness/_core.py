@@ -1,7 +1,7 @@
 """The logical client: calls and followed processes over connections that come and go.
 
-Three states: connected, recovering, failed; `_link` and `_failure` say which. A call made while recovering waits for
-the outcome. A call that was certainly not sent is made again on the next connection; one whose answer was lost is
+Three states: connected, recovering, failed; `connection` and `_failure` say which. A call made while recovering waits
+for the outcome. A call that was certainly not sent is made again on the next connection; one whose answer was lost is
 made again only where that is harmless. Knows neither how connections are made nor what users call.
 """
 
@@ -12,6 +12,7 @@ from typing import Any, Final, TypeVar
 import attrs
 import trio
 
+from actors.harness._connection import Connection
 from actors.harness._errors import (
     AnswerLost,
     CallNotSent,
@@ -25,7 +26,6 @@ from actors.harness._errors import (
 from actors.harness._flow import ReadValve
 from actors.harness._followed import Followed
 from actors.harness._limits import HarnessLimits
-from actors.harness._link import Link
 from actors.protocol import (
     NEWS,
     PROCESS_READ,
@@ -91,7 +91,7 @@ class Core:
         self.session_id: str | None = None
         self.info: EnvironmentInfo | None = None
         self.followed: dict[str, Followed] = {}
-        self.link: Link | None = None
+        self.connection: Connection | None = None
         self.nursery: trio.Nursery | None = None
         self._failure: HarnessError | None = None
         self._on_change = on_change
@@ -119,9 +119,9 @@ class Core:
             cleanups_failed=self._cleanups_failed,
         )
 
-    def install(self, link: Link, result: InitializeResult) -> None:
+    def install(self, connection: Connection, result: InitializeResult) -> None:
         """Use this connection from now on."""
-        self.link = link
+        self.connection = connection
         self.session_id = result.session_id
         self.info = result.environment_info or self.info
         self._connections += 1
@@ -130,7 +130,7 @@ class Core:
 
     def lost(self, reason: HarnessError) -> None:
         """Begin recovering."""
-        self.link = None
+        self.connection = None
         self._tell_change(connected=False, reason=reason)
 
     def fail(self, reason: HarnessError) -> None:
@@ -138,7 +138,7 @@ class Core:
         if self._failure is not None:
             return
         self._failure = reason
-        self.link, self.nursery = None, None
+        self.connection, self.nursery = None, None
         for followed in self.followed.values():
             followed.fail(ProcessStateUnknown(followed.process_id, followed.backlog.arrived_seq, reason))
         self._lot.unpark_all()
@@ -168,13 +168,13 @@ class Core:
             Failed: The answer is an error.
 
         Cancelled:
-            As `Link.call`.
+            As `Connection.call`.
         """
         last: HarnessError | None = None
         for _ in range(_TRIES_MAX):
             try:
-                link = await self._connected(method.name, identity)
-                return await link.call(method, params, timeout_s=timeout_s, identity=identity, cleanup=cleanup)
+                connection = await self._connected(method.name, identity)
+                return await connection.call(method, params, timeout_s=timeout_s, identity=identity, cleanup=cleanup)
             except CallNotSent as error:
                 # Once an answer was lost, "not sent" is only true of the last try.
                 last = last if isinstance(last, AnswerLost) else error
@@ -187,10 +187,10 @@ class Core:
         assert last is not None, "every try ended in an error"
         raise last
 
-    async def _connected(self, method: str, identity: str) -> Link:
+    async def _connected(self, method: str, identity: str) -> Connection:
         while self._failure is None:
-            if self.link is not None and self.link.lost is None:
-                return self.link
+            if self.connection is not None and self.connection.lost is None:
+                return self.connection
             await self._lot.park()
         raise CallNotSent(method, self._failure, identity=identity) from self._failure
 

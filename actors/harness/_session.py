@@ -12,6 +12,7 @@ import attrs
 import trio
 
 from actors.harness._channel import Dialer
+from actors.harness._connection import Connection
 from actors.harness._core import Core
 from actors.harness._errors import (
     CallTimedOut,
@@ -22,7 +23,6 @@ from actors.harness._errors import (
     RecoveryFailed,
 )
 from actors.harness._followed import Followed
-from actors.harness._link import Link
 from actors.harness._recovery_policy import RecoveryPolicy, is_worth_retrying
 from actors.harness._wording import duration_text
 from actors.protocol import (
@@ -59,7 +59,7 @@ class Session:
         Raises:
             HarnessError: The first connection could not be made.
         """
-        lost = await self._connection(resume_session_id, installed=started)
+        lost = await self._connect_and_carry(resume_session_id, installed=started)
         while self.recovery is not None:
             self.core.lost(lost)
             outcome = await self._resume(self.recovery, lost)
@@ -79,7 +79,7 @@ class Session:
             scope = trio.CancelScope(deadline=deadline_s)
             with scope:
                 try:
-                    return await self._connection(session_id, installed=partial(_lift, scope))
+                    return await self._connect_and_carry(session_id, installed=partial(_lift, scope))
                 except HarnessError as error:
                     if not is_worth_retrying(error):
                         return RecoveryFailed(lost, str(error))
@@ -88,56 +88,56 @@ class Session:
                 return RecoveryFailed(lost, f"recovery timed out after {duration_text(policy.budget_s)}")
             attempt += 1
 
-    async def _connection(self, resume_session_id: str | None, *, installed: Callable[[], None]) -> HarnessError:
+    async def _connect_and_carry(self, resume_session_id: str | None, *, installed: Callable[[], None]) -> HarnessError:
         """Make one connection and carry it to its end; give why it ended, or raise why it was not made."""
         failure: HarnessError | None = None
         async with self.dialer.dial(self.url) as channel:
-            link = Link(channel, limits=self.core.limits, valve=self.core.valve, on_news=self.core.on_news)
+            connection = Connection(channel, limits=self.core.limits, valve=self.core.valve, on_news=self.core.on_news)
             async with trio.open_nursery() as nursery:
-                await nursery.start(link.run)
+                await nursery.start(connection.run)
                 try:
-                    result = await self._initialize(link, resume_session_id)
-                    await self._recover_processes(link)
+                    result = await self._initialize(connection, resume_session_id)
+                    await self._recover_processes(connection)
                 except HarnessError as error:
-                    failure = link.lost or error
+                    failure = connection.lost or error
                     nursery.cancel_scope.cancel()
                 else:
-                    self.core.install(link, result)
+                    self.core.install(connection, result)
                     installed()
         if failure is not None:
             raise failure
-        assert link.lost is not None, "a link that has stopped says why"
-        return link.lost
+        assert connection.lost is not None, "a connection that has stopped says why"
+        return connection.lost
 
-    async def _initialize(self, link: Link, resume_session_id: str | None) -> InitializeResult:
+    async def _initialize(self, connection: Connection, resume_session_id: str | None) -> InitializeResult:
         timeout_s = self.core.limits.initialize_s
         params = InitializeParams(client_name=self.client_name, resume_session_id=resume_session_id)
         try:
-            result = await link.call(INITIALIZE, params, timeout_s=timeout_s)
+            result = await connection.call(INITIALIZE, params, timeout_s=timeout_s)
         except CallTimedOut:
             raise InitializeTimedOut(timeout_s) from None
         if resume_session_id is not None and result.session_id != resume_session_id:
             raise ProtocolBroken(f"exec-server initialized an unexpected session {result.session_id}")
-        link.notify(INITIALIZED, Empty())
+        connection.notify(INITIALIZED, Empty())
         return result
 
-    async def _recover_processes(self, link: Link) -> None:
+    async def _recover_processes(self, connection: Connection) -> None:
         followed = [f for f in self.core.followed.values() if f.started and not f.over]
         if not followed:
             return
         limiter = trio.CapacityLimiter(_RECOVERED_AT_ONCE)
         async with trio.open_nursery() as nursery:
             for each in followed:
-                nursery.start_soon(self._recover_process, link, each, limiter)
-        if link.lost is not None:
-            raise link.lost
+                nursery.start_soon(self._recover_process, connection, each, limiter)
+        if connection.lost is not None:
+            raise connection.lost
 
-    async def _recover_process(self, link: Link, followed: Followed, limiter: trio.CapacityLimiter) -> None:
+    async def _recover_process(self, connection: Connection, followed: Followed, limiter: trio.CapacityLimiter) -> None:
         async with limiter:
             after_seq = followed.backlog.arrived_seq
             params = ReadParams(process_id=followed.process_id, after_seq=after_seq, wait_ms=0)
             try:
-                answer = await link.call(PROCESS_READ, params, timeout_s=None, identity=followed.process_id)
+                answer = await connection.call(PROCESS_READ, params, timeout_s=None, identity=followed.process_id)
             except Failed as error:
                 self.core.give_up(followed, str(error))
             except HarnessError:

@@ -26,8 +26,8 @@ from actors.harness import (
     WebSocketConnectFailed,
     open_client,
 )
+from actors.harness._connection import Connection
 from actors.harness._flow import ReadValve
-from actors.harness._link import Link
 from actors.harness.testing import Cut, FakeExecutor, MemoryChannel, MemoryLine, MemoryNetwork
 from actors.protocol import ENVIRONMENT_STATUS, PROCESS_TERMINATE, Nothing, Request, TerminateParams
 from tests.actors.harness.world import PROGRAMS, URL, World, open_world
@@ -128,10 +128,10 @@ async def test_a_connection_that_always_breaks_ends_with_an_error_and_no_second_
 
 
 class Peer:
-    """The other end of a link, played by a test."""
+    """The other end of a connection, played by a test."""
 
-    def __init__(self, channel: MemoryChannel, link: Link) -> None:
-        self.channel, self.link = channel, link
+    def __init__(self, channel: MemoryChannel, connection: Connection) -> None:
+        self.channel, self.connection = channel, connection
 
     async def request(self) -> dict[str, Any]:
         return json.loads(await self.channel.receive())
@@ -143,12 +143,12 @@ class Peer:
         await self.send({"id": request_id, "result": {"status": "ready"}})
 
 
-async def play(link_test: Any, *, limits: HarnessLimits = LIMITS) -> None:
+async def play(connection_test: Any, *, limits: HarnessLimits = LIMITS) -> None:
     line = MemoryLine()
-    link = Link(line.near, limits=limits, valve=ReadValve(), on_news=lambda news: None)
+    connection = Connection(line.near, limits=limits, valve=ReadValve(), on_news=lambda news: None)
     async with trio.open_nursery() as nursery:
-        await nursery.start(link.run)
-        await link_test(Peer(line.far, link))
+        await nursery.start(connection.run)
+        await connection_test(Peer(line.far, connection))
         nursery.cancel_scope.cancel()
 
 
@@ -156,11 +156,11 @@ async def test_strays_hurt_no_other_call(autojump_clock: object) -> None:
     answered: list[int] = []
     limits = HarnessLimits(offences=8)
 
-    async def call(link: Link, number: int) -> None:
+    async def call(connection: Connection, number: int) -> None:
         timeout_s = 5 if number in {8, 9} else None
         with trio.move_on_after(1 if number == 10 else 1000):
             try:
-                await link.call(ENVIRONMENT_STATUS, Nothing(), timeout_s=timeout_s)
+                await connection.call(ENVIRONMENT_STATUS, Nothing(), timeout_s=timeout_s)
             except CallTimedOut:
                 return
             answered.append(number)
@@ -168,7 +168,7 @@ async def test_strays_hurt_no_other_call(autojump_clock: object) -> None:
     async def scene(peer: Peer) -> None:
         async with trio.open_nursery() as nursery:
             for number in range(100):
-                nursery.start_soon(call, peer.link, number)
+                nursery.start_soon(call, peer.connection, number)
                 await trio.testing.wait_all_tasks_blocked()
             ids = [(await peer.request())["id"] for _ in range(100)]
             await trio.sleep(10)
@@ -182,9 +182,9 @@ async def test_strays_hurt_no_other_call(autojump_clock: object) -> None:
             await peer.send("{not json")
             for number in [n for n in range(100) if n not in {7, 8, 9, 10}]:
                 await peer.answer(ids[number])
-        statistics = peer.link.statistics()
+        statistics = peer.connection.statistics()
         assert (statistics.duplicate_answers, statistics.late_answers, statistics.offences) == (2, 2, 3)
-        assert peer.link.lost is None
+        assert peer.connection.lost is None
 
     await play(scene, limits=limits)
 
@@ -198,17 +198,17 @@ async def test_a_malformed_peer_is_cut_off_with_a_reason_after_eight_offences(au
 
             async def call() -> None:
                 try:
-                    await peer.link.call(ENVIRONMENT_STATUS, Nothing(), timeout_s=None)
+                    await peer.connection.call(ENVIRONMENT_STATUS, Nothing(), timeout_s=None)
                 except AnswerLost as lost:
                     outcome.append(lost)
 
             nursery.start_soon(call)
             await peer.request()
             for _ in range(8):
-                assert peer.link.lost is None
+                assert peer.connection.lost is None
                 await peer.send("[]")
                 await trio.testing.wait_all_tasks_blocked()
-        assert isinstance(peer.link.lost, ProtocolBroken)
+        assert isinstance(peer.connection.lost, ProtocolBroken)
         assert "cut off after 8 messages that have no place; the last: expected a JSON-RPC object" in str(outcome[0])
 
     await play(scene)
@@ -220,7 +220,7 @@ async def test_an_answer_nobody_can_read_ends_its_call(autojump_clock: object) -
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(answer_next, peer, answer)
                 with pytest.raises(AnswerUnreadable):
-                    await peer.link.call(ENVIRONMENT_STATUS, Nothing(), timeout_s=None)
+                    await peer.connection.call(ENVIRONMENT_STATUS, Nothing(), timeout_s=None)
 
     async def answer_next(peer: Peer, answer: object) -> None:
         await peer.request()
@@ -245,7 +245,7 @@ async def test_calls_end_at_their_limit_and_one_place_is_kept_for_cleanup(autoju
 
             async def call() -> None:
                 with pytest.raises(AnswerLost):
-                    await peer.link.call(ENVIRONMENT_STATUS, Nothing(), timeout_s=None)
+                    await peer.connection.call(ENVIRONMENT_STATUS, Nothing(), timeout_s=None)
 
             async def swallow() -> None:
                 while True:
@@ -258,14 +258,14 @@ async def test_calls_end_at_their_limit_and_one_place_is_kept_for_cleanup(autoju
             nursery.start_soon(swallow)
             await trio.testing.wait_all_tasks_blocked()
             with pytest.raises(TooManyCalls, match="exec-server has reached its limit of 1024 pending requests"):
-                await peer.link.call(ENVIRONMENT_STATUS, Nothing(), timeout_s=None)
+                await peer.connection.call(ENVIRONMENT_STATUS, Nothing(), timeout_s=None)
             for _ in range(3):
-                result = await peer.link.call(
+                result = await peer.connection.call(
                     PROCESS_TERMINATE, TerminateParams(process_id="p"), timeout_s=None, cleanup=True
                 )
                 assert result.running
-            assert peer.link.statistics().open_calls_peak == 1025
-            peer.link.end(Disconnected())
+            assert peer.connection.statistics().open_calls_peak == 1025
+            peer.connection.end(Disconnected())
             nursery.cancel_scope.cancel()
 
     await play(scene)
@@ -298,14 +298,14 @@ async def test_a_call_that_never_left_the_queue_did_not_run(autojump_clock: obje
 
             async def call() -> None:
                 with trio.move_on_after(5):
-                    await peer.link.call(ENVIRONMENT_STATUS, Nothing(), timeout_s=None)
+                    await peer.connection.call(ENVIRONMENT_STATUS, Nothing(), timeout_s=None)
 
             # The peer reads nothing: sixteen messages fit the line, the seventeenth is half way.
             for _ in range(17):
                 nursery.start_soon(call)
             await trio.testing.wait_all_tasks_blocked()
             with pytest.raises(CallNotSent):
-                await peer.link.call(ENVIRONMENT_STATUS, Nothing(), timeout_s=1)
+                await peer.connection.call(ENVIRONMENT_STATUS, Nothing(), timeout_s=1)
 
     await play(scene)
 
@@ -390,10 +390,10 @@ class DeadChannel:
 
 @pytest.mark.parametrize(("written", "outcome"), [(False, CallNotSent), (True, AnswerLost)])
 async def test_a_write_that_fails_tells_whether_anything_left(written: bool, outcome: type[Exception]) -> None:
-    link = Link(DeadChannel(written=written), limits=LIMITS, valve=ReadValve(), on_news=lambda news: None)
+    connection = Connection(DeadChannel(written=written), limits=LIMITS, valve=ReadValve(), on_news=lambda news: None)
     async with trio.open_nursery() as nursery:
-        await nursery.start(link.run)
+        await nursery.start(connection.run)
         with pytest.raises(outcome, match="reset"):
-            await link.call(ENVIRONMENT_STATUS, Nothing(), timeout_s=None)
+            await connection.call(ENVIRONMENT_STATUS, Nothing(), timeout_s=None)
 
-    assert isinstance(link.lost, Disconnected)
+    assert isinstance(connection.lost, Disconnected)

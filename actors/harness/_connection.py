@@ -50,7 +50,7 @@ R = TypeVar("R")
 
 
 @attrs.frozen(kw_only=True)
-class LinkStatistics:
+class ConnectionStatistics:
     """What a connection has seen."""
 
     open_calls: int
@@ -65,7 +65,7 @@ class LinkStatistics:
     """Messages that could not be read or had no place."""
 
 
-class Link:
+class Connection:
     """One connection's calls."""
 
     def __init__(
@@ -93,9 +93,9 @@ class Link:
         self.lost: HarnessError | None = None
         """Why the connection ended, once it has."""
 
-    def statistics(self) -> LinkStatistics:
+    def statistics(self) -> ConnectionStatistics:
         """Give a snapshot."""
-        return LinkStatistics(
+        return ConnectionStatistics(
             open_calls=len(self._pending),
             open_calls_peak=self._pending.peak,
             duplicate_answers=self._strays[Stray.DUPLICATE],
