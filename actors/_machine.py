@@ -36,14 +36,17 @@ INSERTED_MAX: Final = 1_000
 
 
 class Until(enum.Enum):
-    """Say what ends a timer besides its time, its cancellation and one of the same name."""
+    """Say what ends a timer besides its time, its cancellation and one of the same name.
+
+    Attributes:
+        CANCELLED: Nothing else.
+        STATE_CHANGES: A change of the machine's state.
+        NEXT_EVENT: Any event, also an inserted or redelivered one.
+    """
 
     CANCELLED = "cancelled"
-    """Nothing else."""
     STATE_CHANGES = "state_changes"
-    """A change of the machine's state."""
     NEXT_EVENT = "next_event"
-    """Any event, also an inserted or redelivered one."""
 
 
 @attrs.frozen
@@ -53,26 +56,32 @@ class Postpone:
 
 @attrs.frozen
 class NextEvent:
-    """Order: handle this event next, before any other; part of the same step."""
+    """Order: handle this event next, before any other; part of the same step.
+
+    Attributes:
+        event: What the machine sends itself.
+    """
 
     event: Any
-    """What the machine sends itself."""
 
 
 @attrs.frozen(kw_only=True)
 class Timer:
-    """Order: deliver an event at a time, unless something ends the timer before. One of the same name is replaced."""
+    """Order: deliver an event at a time, unless something ends the timer before. One of the same name is replaced.
+
+    Attributes:
+        name: Under which it is replaced, changed and cancelled.
+        event: What is delivered. It should hold the time it stands for, since the machine has no clock.
+        after_s: Seconds from the step; 0 is as soon as the run turns; infinity cancels.
+        at_s: Or a point on trio's clock; one that has passed is as soon as the run turns.
+        until: What else ends it.
+    """
 
     name: str
-    """Under which it is replaced, changed and cancelled."""
     event: Any
-    """What is delivered. It should hold the time it stands for, since the machine has no clock."""
     after_s: float | None = None
-    """Seconds from the step; 0 is as soon as the run turns; infinity cancels."""
     at_s: float | None = None
-    """Or a point on trio's clock; one that has passed is as soon as the run turns."""
     until: Until = Until.CANCELLED
-    """What else ends it."""
 
     def __attrs_post_init__(self) -> None:
         if (self.after_s is None) == (self.at_s is None):
@@ -83,20 +92,26 @@ class Timer:
 
 @attrs.frozen
 class CancelTimer:
-    """Order: end a timer, if it runs."""
+    """Order: end a timer, if it runs.
+
+    Attributes:
+        name: Its name.
+    """
 
     name: str
-    """Its name."""
 
 
 @attrs.frozen
 class ChangeTimer:
-    """Order: let a running timer deliver another event, at the same time; nothing if it does not run."""
+    """Order: let a running timer deliver another event, at the same time; nothing if it does not run.
+
+    Attributes:
+        name: Its name.
+        event: What it delivers instead.
+    """
 
     name: str
-    """Its name."""
     event: Any
-    """What it delivers instead."""
 
 
 @attrs.frozen

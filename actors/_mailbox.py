@@ -10,25 +10,32 @@ __all__ = ["Mailbox", "OnRestart", "WhenFull"]
 
 
 class WhenFull(enum.Enum):
-    """Say what a full mailbox does with one more user message. The control lane is never full."""
+    """Say what a full mailbox does with one more user message. The control lane is never full.
+
+    Attributes:
+        WAIT: `tell` and `ask` wait for room, first come first served; `tell_nowait` raises `MailboxFull`.
+        FAIL: Every sender gets `MailboxFull`, which holds the message.
+        DROP_OLDEST: The oldest waiting message makes room and is counted; if it was a question, its asker gets
+            `MailboxFull`.
+        DROP_NEWEST: The new message is dropped and counted; if it is a question, its asker gets `MailboxFull`.
+    """
 
     WAIT = "wait"
-    """`tell` and `ask` wait for room, first come first served; `tell_nowait` raises `MailboxFull`."""
     FAIL = "fail"
-    """Every sender gets `MailboxFull`, which holds the message."""
     DROP_OLDEST = "drop_oldest"
-    """The oldest waiting message makes room and is counted; if it was a question, its asker gets `MailboxFull`."""
     DROP_NEWEST = "drop_newest"
-    """The new message is dropped and counted; if it is a question, its asker gets `MailboxFull`."""
 
 
 class OnRestart(enum.Enum):
-    """Say what happens to waiting mail when the actor crashes and a next generation follows."""
+    """Say what happens to waiting mail when the actor crashes and a next generation follows.
+
+    Attributes:
+        KEEP: It waits for the next generation. The message that was being handled is not handled again.
+        FAIL: Waiting askers get `LeftBehind` at once, told messages are dropped and counted.
+    """
 
     KEEP = "keep"
-    """It waits for the next generation. The message that was being handled is not handled again."""
     FAIL = "fail"
-    """Waiting askers get `LeftBehind` at once, told messages are dropped and counted."""
 
 
 def _serves(_instance: object, _attribute: object, value: object) -> None:
@@ -51,11 +58,14 @@ def _is_on_restart(_instance: object, _attribute: object, value: object) -> None
 
 @attrs.frozen(kw_only=True)
 class Mailbox:
-    """Describe a mailbox. A description that exists can be served."""
+    """Describe a mailbox. A description that exists can be served.
+
+    Attributes:
+        capacity: How many user messages may wait; at least 1.
+        when_full: What happens to one more.
+        on_restart: What happens to waiting mail when the actor crashes and comes back.
+    """
 
     capacity: int = attrs.field(default=1024, validator=_serves)
-    """How many user messages may wait; at least 1."""
     when_full: WhenFull = attrs.field(default=WhenFull.WAIT, validator=_is_when_full)
-    """What happens to one more."""
     on_restart: OnRestart = attrs.field(default=OnRestart.KEEP, validator=_is_on_restart)
-    """What happens to waiting mail when the actor crashes and comes back."""

@@ -17,30 +17,36 @@ class Question(Generic[R_co]):
 
 
 class Ending(enum.Enum):
-    """Say how an actor came to its end."""
+    """Say how an actor came to its end.
+
+    Attributes:
+        STOPPED: It was asked to stop, or returned by itself.
+        CRASHED: An exception ended it, and no further generation follows.
+        KILLED: It was cancelled: it did not stop in time, or everything around it was cancelled.
+    """
 
     STOPPED = "stopped"
-    """It was asked to stop, or returned by itself."""
     CRASHED = "crashed"
-    """An exception ended it, and no further generation follows."""
     KILLED = "killed"
-    """It was cancelled: it did not stop in time, or everything around it was cancelled."""
 
 
 @attrs.frozen(kw_only=True)
 class Down:
-    """Tell that an actor is gone for good. Each watcher gets exactly one."""
+    """Tell that an actor is gone for good. Each watcher gets exactly one.
+
+    Attributes:
+        name: The actor's name.
+        generation: Its last generation; 0 if none was ever up.
+        ending: How it ended.
+        cause: The exception that ended it.
+        undelivered: How many waiting user messages no handler ever saw.
+    """
 
     name: str
-    """The actor's name."""
     generation: int
-    """Its last generation; 0 if none was ever up."""
     ending: Ending
-    """How it ended."""
     cause: BaseException | None
-    """The exception that ended it."""
     undelivered: int
-    """How many waiting user messages no handler ever saw."""
 
 
 class Terminal:

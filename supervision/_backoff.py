@@ -9,18 +9,21 @@ __all__ = ["Backoff"]
 
 @attrs.frozen(kw_only=True)
 class Backoff:
-    """Growing delays between the restarts of one child; waiting costs no restarts of the budget."""
+    """Growing delays between the restarts of one child; waiting costs no restarts of the budget.
+
+    Attributes:
+        first_s: Delay before the first restart, in seconds.
+        factor: What the delay grows by from one restart to the next.
+        max_s: The longest delay, in seconds, before jitter.
+        jitter: The delay is scaled by a random factor between ``1 - jitter`` and ``1 + jitter``.
+        healthy_s: A child up for at least this long starts again from ``first_s``; less does not clear its history.
+    """
 
     first_s: float = 0.1
-    """Delay before the first restart, in seconds."""
     factor: float = 2.0
-    """What the delay grows by from one restart to the next."""
     max_s: float = 30.0
-    """The longest delay, in seconds, before jitter."""
     jitter: float = 0.1
-    """The delay is scaled by a random factor between ``1 - jitter`` and ``1 + jitter``."""
     healthy_s: float = 60.0
-    """A child up for at least this long starts again from ``first_s``; less does not clear its history."""
 
     def __attrs_post_init__(self) -> None:
         _check(self.first_s > 0, "first_s", "must be more than 0 seconds (leave backoff out for no delay)")

@@ -155,16 +155,19 @@ class StartAborted(StartFailed):
 
 @attrs.frozen(kw_only=True)
 class Death:
-    """One end of a child that called for a restart."""
+    """One end of a child that called for a restart.
+
+    Attributes:
+        child: The child's name in its supervisor.
+        generation: Which life of the child ended; the first is 1.
+        at_s: When, on the supervisor's clock.
+        cause: What the child raised; None when it returned.
+    """
 
     child: str
-    """The child's name in its supervisor."""
     generation: int
-    """Which life of the child ended; the first is 1."""
     at_s: float
-    """When, on the supervisor's clock."""
     cause: BaseException | None = attrs.field(eq=False)
-    """What the child raised; None when it returned."""
 
 
 def _told(death: Death, end_s: float) -> str:

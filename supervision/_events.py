@@ -37,84 +37,131 @@ class _ChildEvent(_Event):
 
 @attrs.frozen(kw_only=True)
 class ChildStarted(_ChildEvent):
-    """A child said that it can serve."""
+    """A child said that it can serve.
+
+    Attributes:
+        path, generation, at_s, position: Whose event and of which life (the first is 1), when on the run's clock, and
+            its number in the whole tree (a jump is a gap).
+    """
 
 
 @attrs.frozen(kw_only=True)
 class ChildStartFailed(_ChildEvent):
-    """A child ended, or its time ran out, before it said that it can serve."""
+    """A child ended, or its time ran out, before it said that it can serve.
+
+    Attributes:
+        cause: What it raised; None when it returned, was stopped or was too slow.
+        path, generation, at_s, position: Whose event and of which life (the first is 1), when on the run's clock, and
+            its number in the whole tree (a jump is a gap).
+    """
 
     cause: BaseException | None = attrs.field(eq=False)
-    """What it raised; None when it returned, was stopped or was too slow."""
 
 
 @attrs.frozen(kw_only=True)
 class ChildExited(_ChildEvent):
-    """The task of a child that was up, or was being stopped, has ended."""
+    """The task of a child that was up, or was being stopped, has ended.
+
+    Attributes:
+        kind: How.
+        asked: Whether its supervisor had asked it to stop, or killed it.
+        cause: What it raised, if it raised.
+        path, generation, at_s, position: Whose event and of which life (the first is 1), when on the run's clock, and
+            its number in the whole tree (a jump is a gap).
+    """
 
     kind: ExitKind
-    """How."""
     asked: bool
-    """Whether its supervisor had asked it to stop, or killed it."""
     cause: BaseException | None = attrs.field(eq=False)
-    """What it raised, if it raised."""
 
 
 @attrs.frozen(kw_only=True)
 class ChildAsked(_ChildEvent):
-    """A child was asked to stop."""
+    """A child was asked to stop.
+
+    Attributes:
+        shutdown_s: How long it has before it is killed; may be infinite.
+        path, generation, at_s, position: Whose event and of which life (the first is 1), when on the run's clock, and
+            its number in the whole tree (a jump is a gap).
+    """
 
     shutdown_s: float
-    """How long it has before it is killed; may be infinite."""
 
 
 @attrs.frozen(kw_only=True)
 class ChildKilled(_ChildEvent):
-    """A child was cancelled, without being asked or after it had been asked in vain."""
+    """A child was cancelled, without being asked or after it had been asked in vain.
+
+    Attributes:
+        path, generation, at_s, position: Whose event and of which life (the first is 1), when on the run's clock, and
+            its number in the whole tree (a jump is a gap).
+    """
 
 
 @attrs.frozen(kw_only=True)
 class ChildStuck(_ChildEvent):
-    """A child still runs a while after it was killed, and nothing more can be done about it."""
+    """A child still runs a while after it was killed, and nothing more can be done about it.
+
+    Attributes:
+        waited_s: How long ago it was killed.
+        path, generation, at_s, position: Whose event and of which life (the first is 1), when on the run's clock, and
+            its number in the whole tree (a jump is a gap).
+    """
 
     waited_s: float
-    """How long ago it was killed."""
 
 
 @attrs.frozen(kw_only=True)
 class ChildRestarting(_ChildEvent):
-    """It was decided to bring a child back; the generation is the one that ended."""
+    """It was decided to bring a child back; the generation is the one that ended.
+
+    Attributes:
+        delay_s: How long its backoff makes it wait; 0 is at once.
+        restarts_in_window: How much of the supervisor's budget is used, this restart included if it has been counted.
+        cause: What ended it.
+        path, generation, at_s, position: Whose event and of which life (the first is 1), when on the run's clock, and
+            its number in the whole tree (a jump is a gap).
+    """
 
     delay_s: float
-    """How long its backoff makes it wait; 0 is at once."""
     restarts_in_window: int
-    """How much of the supervisor's budget is used, this restart included if it has been counted."""
     cause: BaseException | None = attrs.field(eq=False)
-    """What ended it."""
 
 
 @attrs.frozen(kw_only=True)
 class SupervisorStopping(_Event):
-    """A supervisor began to stop its children."""
+    """A supervisor began to stop its children.
+
+    Attributes:
+        why: ``asked``, ``intensity`` or ``auto_shutdown``.
+        path, at_s, position: Whose event, when on the run's clock, and its number in the whole tree (a jump is a gap).
+    """
 
     why: str
-    """``asked``, ``intensity`` or ``auto_shutdown``."""
 
 
 @attrs.frozen(kw_only=True)
 class SupervisorStopped(_Event):
-    """A supervisor has no child left running and ends."""
+    """A supervisor has no child left running and ends.
+
+    Attributes:
+        why: ``asked``, ``intensity`` or ``auto_shutdown``.
+        path, at_s, position: Whose event, when on the run's clock, and its number in the whole tree (a jump is a gap).
+    """
 
     why: str
-    """``asked``, ``intensity`` or ``auto_shutdown``."""
 
 
 @attrs.frozen(kw_only=True)
 class EventsDropped(_Event):
-    """This reader was too slow: the oldest of its unread events were dropped here."""
+    """This reader was too slow: the oldest of its unread events were dropped here.
+
+    Attributes:
+        dropped: How many since the last event it read; ``position`` is that of the first of them.
+        path, at_s, position: Whose event, when on the run's clock, and its number in the whole tree (a jump is a gap).
+    """
 
     dropped: int
-    """How many since the last event it read; ``position`` is that of the first of them."""
 
 
 Event = (

@@ -12,26 +12,32 @@ __all__ = ["Exit", "ExitKind"]
 
 
 class ExitKind(enum.Enum):
-    """The four ways a child can end."""
+    """The four ways a child can end.
+
+    Attributes:
+        NORMAL: It returned.
+        SHUTDOWN: It obeyed a stop, raised `Shutdown`, or is a supervisor that gave up or shut itself down.
+        CRASHED: It raised anything else.
+        KILLED: It was cancelled without being asked, or after it had been asked in vain.
+    """
 
     NORMAL = "normal"
-    """It returned."""
     SHUTDOWN = "shutdown"
-    """It obeyed a stop, raised `Shutdown`, or is a supervisor that gave up or shut itself down."""
     CRASHED = "crashed"
-    """It raised anything else."""
     KILLED = "killed"
-    """It was cancelled without being asked, or after it had been asked in vain."""
 
 
 @attrs.frozen
 class Exit:
-    """One end of one generation of a child."""
+    """One end of one generation of a child.
+
+    Attributes:
+        kind: Which of the four ways.
+        cause: What it raised, if it raised.
+    """
 
     kind: ExitKind
-    """Which of the four ways."""
     cause: BaseException | None = attrs.field(default=None, eq=False)
-    """What it raised, if it raised."""
 
 
 RETURNED = Exit(ExitKind.NORMAL)

@@ -61,16 +61,19 @@ class Hub:
 
 @attrs.frozen(kw_only=True)
 class EventsStatistics:
-    """A snapshot of one reader of events."""
+    """A snapshot of one reader of events.
+
+    Attributes:
+        waiting: Events not yet read.
+        waiting_peak: The most there ever were.
+        received: Events that came, read or not.
+        dropped: Events that were dropped because the reader was too slow.
+    """
 
     waiting: int
-    """Events not yet read."""
     waiting_peak: int
-    """The most there ever were."""
     received: int
-    """Events that came, read or not."""
     dropped: int
-    """Events that were dropped because the reader was too slow."""
 
 
 class Events:

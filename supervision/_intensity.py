@@ -17,12 +17,15 @@ _RESTARTS_MAX = 1_000_000
 
 @attrs.frozen
 class RestartIntensity:
-    """How many restarts within which time are allowed, over all children of a supervisor together."""
+    """How many restarts within which time are allowed, over all children of a supervisor together.
+
+    Attributes:
+        restarts: Restarts allowed within the period; 0 allows none.
+        period_s: Length of the sliding window in seconds; a restart exactly this old still counts.
+    """
 
     restarts: int = 3
-    """Restarts allowed within the period; 0 allows none."""
     period_s: float = 5.0
-    """Length of the sliding window in seconds; a restart exactly this old still counts."""
 
     def __attrs_post_init__(self) -> None:
         # A bool is an int: RestartIntensity(True) is a slip, not a limit.

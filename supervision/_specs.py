@@ -15,32 +15,44 @@ __all__ = ["AutoShutdown", "ChildSpec", "PoolSpec", "Restart", "Strategy", "Supe
 
 
 class Restart(enum.Enum):
-    """When a child that ended without being asked comes back."""
+    """When a child that ended without being asked comes back.
+
+    Attributes:
+        PERMANENT: Always.
+        TRANSIENT: Only after a crash.
+        TEMPORARY: Never; it is forgotten when it ends.
+    """
 
     # Members are compared by identity; the hash that `Enum` writes in Python costs 0.3 us.
     __hash__ = object.__hash__
 
     PERMANENT = "permanent"
-    """Always."""
     TRANSIENT = "transient"
-    """Only after a crash."""
     TEMPORARY = "temporary"
-    """Never; it is forgotten when it ends."""
 
 
 class Strategy(enum.Enum):
-    """Which siblings share the fate of a child that is restarted."""
+    """Which siblings share the fate of a child that is restarted.
+
+    Attributes:
+        ONE_FOR_ONE: None.
+        ONE_FOR_ALL: All.
+        REST_FOR_ONE: Those started after it.
+    """
 
     ONE_FOR_ONE = "one_for_one"
-    """None."""
     ONE_FOR_ALL = "one_for_all"
-    """All."""
     REST_FOR_ONE = "rest_for_one"
-    """Those started after it."""
 
 
 class AutoShutdown(enum.Enum):
-    """Whether a supervisor ends when its significant children have ended by themselves."""
+    """Whether a supervisor ends when its significant children have ended by themselves.
+
+    Attributes:
+        NEVER: No; its children can come and go.
+        ANY_SIGNIFICANT: As soon as one of them has ended.
+        ALL_SIGNIFICANT: When the last of them has ended.
+    """
 
     NEVER = "never"
     ANY_SIGNIFICANT = "any_significant"
@@ -49,38 +61,36 @@ class AutoShutdown(enum.Enum):
 
 @attrs.frozen(init=False, eq=False)
 class ChildSpec:
-    """How to start, restart and stop one child."""
+    """How to start, restart and stop one child.
+
+    Attributes:
+        name: Unique in its supervisor, without ``/``; in a pool only a label.
+        run: Async function of the child's subject, if it has one, then ``args``, and ``task_status``. It calls
+            ``task_status.started(value)`` when it can serve.
+        args: Positional arguments of ``run``, the same for each generation.
+        restart: When the child comes back by itself.
+        shutdown_s: How long it may take after being asked to stop before it is killed; 0 kills at once, `math.inf`
+            waits.
+        start_timeout_s: How long it may take until it says started; `math.inf` waits.
+        backoff: Delays between restarts; None brings it back at once.
+        significant: Whether its own end can end the supervisor; see `AutoShutdown`.
+        on_gone: Plain function, called in the step in which the child is down and no restart is due. It gets the
+            child's subject, if it has one, and its exception, or None.
+        enters_late: Whether ``run`` calls `ChildStatus.enter` itself, before its first wait that it cannot be woken
+            from. A cancel scope is a third of the cost of a start and a fifth of an idle child. Until it is entered,
+            the child cannot be cancelled but only woken, by what it gave to `ChildStatus.wake_by`.
+    """
 
     name: str
-    """Unique in its supervisor, without ``/``; in a pool only a label."""
     run: Callable[..., Awaitable[object]]
-    """Async function of the child's subject, if it has one, then ``args``, and ``task_status``.
-
-    It calls ``task_status.started(value)`` when it can serve.
-    """
     args: tuple[Any, ...]
-    """Positional arguments of ``run``, the same for each generation."""
     restart: Restart
-    """When the child comes back by itself."""
     shutdown_s: float
-    """How long it may take after being asked to stop before it is killed; 0 kills at once, `math.inf` waits."""
     start_timeout_s: float
-    """How long it may take until it says started; `math.inf` waits."""
     backoff: Backoff | None
-    """Delays between restarts; None brings it back at once."""
     significant: bool
-    """Whether its own end can end the supervisor; see `AutoShutdown`."""
     on_gone: Callable[..., object] | None
-    """Plain function, called in the step in which the child is down and no restart is due.
-
-    It gets the child's subject, if it has one, and its exception, or None.
-    """
     enters_late: bool
-    """Whether ``run`` calls `ChildStatus.enter` itself, before its first wait that it cannot be woken from.
-
-    A cancel scope is a third of the cost of a start and a fifth of an idle child. Until it is entered, the child cannot
-    be cancelled but only woken, by what it gave to `ChildStatus.wake_by`.
-    """
 
     def __init__(
         self,
@@ -119,28 +129,31 @@ class ChildSpec:
 
 @attrs.frozen(kw_only=True, eq=False)
 class SupervisorSpec:
-    """A supervisor as a child of another: its own strategy and budget, and the children it is born with."""
+    """A supervisor as a child of another: its own strategy and budget, and the children it is born with.
+
+    Attributes:
+        name: Unique in its supervisor, without ``/``.
+        strategy: Which siblings share a restarted child's fate.
+        intensity: The shared restart budget of its children.
+        auto_shutdown: Whether the end of significant children ends it.
+        children: Started in this order before it says started; started anew with each of its generations.
+        restart: When it comes back by itself.
+        shutdown_s: How long its whole tree may take to stop before it is killed.
+        start_timeout_s: How long its children may take to start; each has a bound of its own.
+        backoff: Delays between its restarts.
+        significant: Whether its own end can end its supervisor.
+    """
 
     name: str = attrs.field()
-    """Unique in its supervisor, without ``/``."""
     strategy: Strategy = Strategy.ONE_FOR_ONE
-    """Which siblings share a restarted child's fate."""
     intensity: RestartIntensity = attrs.field(factory=RestartIntensity)
-    """The shared restart budget of its children."""
     auto_shutdown: AutoShutdown = AutoShutdown.NEVER
-    """Whether the end of significant children ends it."""
     children: tuple["AnySpec", ...] = ()
-    """Started in this order before it says started; started anew with each of its generations."""
     restart: Restart = Restart.PERMANENT
-    """When it comes back by itself."""
     shutdown_s: float = math.inf
-    """How long its whole tree may take to stop before it is killed."""
     start_timeout_s: float = math.inf
-    """How long its children may take to start; each has a bound of its own."""
     backoff: Backoff | None = None
-    """Delays between its restarts."""
     significant: bool = False
-    """Whether its own end can end its supervisor."""
     enters_late: ClassVar[bool] = False
 
     def __attrs_post_init__(self) -> None:
@@ -157,24 +170,27 @@ class SupervisorSpec:
 
 @attrs.frozen(kw_only=True, eq=False)
 class PoolSpec:
-    """A pool as a child: many children of one kind, added at run time and stopped all at once."""
+    """A pool as a child: many children of one kind, added at run time and stopped all at once.
+
+    Attributes:
+        name: Unique in its supervisor, without ``/``.
+        intensity: The shared restart budget of its children.
+        auto_shutdown: Whether the end of significant children ends it.
+        restart: When it comes back by itself; it comes back empty.
+        shutdown_s: How long all its children together may take to stop before it is killed.
+        start_timeout_s: Not used up: a pool starts at once.
+        backoff: Delays between its restarts.
+        significant: Whether its own end can end its supervisor.
+    """
 
     name: str
-    """Unique in its supervisor, without ``/``."""
     intensity: RestartIntensity = attrs.field(factory=RestartIntensity)
-    """The shared restart budget of its children."""
     auto_shutdown: AutoShutdown = AutoShutdown.NEVER
-    """Whether the end of significant children ends it."""
     restart: Restart = Restart.PERMANENT
-    """When it comes back by itself; it comes back empty."""
     shutdown_s: float = math.inf
-    """How long all its children together may take to stop before it is killed."""
     start_timeout_s: float = math.inf
-    """Not used up: a pool starts at once."""
     backoff: Backoff | None = None
-    """Delays between its restarts."""
     significant: bool = False
-    """Whether its own end can end its supervisor."""
     enters_late: ClassVar[bool] = False
 
     def __attrs_post_init__(self) -> None:

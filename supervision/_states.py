@@ -19,48 +19,54 @@ __all__ = ["CHILD_TRANSITIONS", "Change", "ChildState"]
 
 
 class ChildState(enum.Enum):
-    """What a child is doing."""
+    """What a child is doing.
+
+    Attributes:
+        WAITING: Registered; its first start waits until its group is at rest.
+        STARTING: Its task runs and has not yet said started.
+        RUNNING: It said started.
+        STOPPING: It was asked to stop or killed, and its task has not ended.
+        ENDED: It ended by itself while its group was busy; the judgement follows.
+        RESTARTING: It has no task and will get another attempt.
+        STOPPED: It has no task; its spec is kept.
+        GONE: Its supervisor has forgotten it.
+    """
 
     # Members are compared by identity; the hash that `Enum` writes in Python costs 1 us a start.
     __hash__ = object.__hash__
 
     WAITING = "waiting"
-    """Registered; its first start waits until its group is at rest."""
     STARTING = "starting"
-    """Its task runs and has not yet said started."""
     RUNNING = "running"
-    """It said started."""
     STOPPING = "stopping"
-    """It was asked to stop or killed, and its task has not ended."""
     ENDED = "ended"
-    """It ended by itself while its group was busy; the judgement follows."""
     RESTARTING = "restarting"
-    """It has no task and will get another attempt."""
     STOPPED = "stopped"
-    """It has no task; its spec is kept."""
     GONE = "gone"
-    """Its supervisor has forgotten it."""
 
 
 class Change(enum.Enum):
-    """What can happen to a child."""
+    """What can happen to a child.
+
+    Attributes:
+        BEGIN: A new generation is started.
+        SERVE: It says started.
+        ASK: It is asked to stop, or killed.
+        END: Its task has ended, and it is not its turn to be judged.
+        DELAY: It will be started again, later.
+        REST: It stays down, its spec is kept.
+        FORGET: It stays down and nothing is kept.
+    """
 
     __hash__ = object.__hash__
 
     BEGIN = "begin"
-    """A new generation is started."""
     SERVE = "serve"
-    """It says started."""
     ASK = "ask"
-    """It is asked to stop, or killed."""
     END = "end"
-    """Its task has ended, and it is not its turn to be judged."""
     DELAY = "delay"
-    """It will be started again, later."""
     REST = "rest"
-    """It stays down, its spec is kept."""
     FORGET = "forget"
-    """It stays down and nothing is kept."""
 
 
 _TABLE: Final[dict[ChildState, dict[Change, ChildState]]] = {

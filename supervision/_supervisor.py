@@ -24,18 +24,21 @@ __all__ = ["Pool", "Supervisor", "SupervisorStatistics"]
 
 @attrs.frozen(kw_only=True)
 class SupervisorStatistics:
-    """A snapshot of the counters of one generation of a supervisor."""
+    """A snapshot of the counters of one generation of a supervisor.
+
+    Attributes:
+        children: Children it knows, stopped ones included.
+        active: Children with a task.
+        active_peak: The most there ever were.
+        restarts: Restarts it ordered, ever.
+        restarts_in_window: How much of its budget is used.
+    """
 
     children: int
-    """Children it knows, stopped ones included."""
     active: int
-    """Children with a task."""
     active_peak: int
-    """The most there ever were."""
     restarts: int
-    """Restarts it ordered, ever."""
     restarts_in_window: int
-    """How much of its budget is used."""
 
 
 class _Overseer:

@@ -12,48 +12,54 @@ __all__ = ["ChildNode", "SupervisorNode"]
 
 @attrs.frozen(kw_only=True)
 class ChildNode:
-    """One child in a picture."""
+    """One child in a picture.
+
+    Attributes:
+        name: Its name in its supervisor.
+        path: Its address, from the root down.
+        state: What it was doing.
+        generation: Which life it was in.
+        restarts: How often its supervisor brought it back, ever.
+        uptime_s: How long it had been up; None when it was not.
+        last_cause: What ended its previous generation, if that raised.
+        supervisor: What is below, when the child is a supervisor or a pool that is up.
+    """
 
     name: str
-    """Its name in its supervisor."""
     path: str
-    """Its address, from the root down."""
     state: ChildState
-    """What it was doing."""
     generation: int
-    """Which life it was in."""
     restarts: int
-    """How often its supervisor brought it back, ever."""
     uptime_s: float | None
-    """How long it had been up; None when it was not."""
     last_cause: BaseException | None = attrs.field(eq=False)
-    """What ended its previous generation, if that raised."""
     supervisor: "SupervisorNode | None" = None
-    """What is below, when the child is a supervisor or a pool that is up."""
 
 
 @attrs.frozen(kw_only=True)
 class SupervisorNode:
-    """One supervisor or pool in a picture."""
+    """One supervisor or pool in a picture.
+
+    Attributes:
+        path: Its address, from the root down.
+        strategy: Its strategy; None for a pool.
+        auto_shutdown: When it ends with its significant children.
+        restarts_in_window: How much of its budget is used.
+        restarts_allowed: Its budget within the period.
+        period_s: The length of that period.
+        closing: Whether it is stopping.
+        children: In start order.
+        omitted: Children of a pool that were left out of the picture.
+    """
 
     path: str
-    """Its address, from the root down."""
     strategy: Strategy | None
-    """Its strategy; None for a pool."""
     auto_shutdown: AutoShutdown
-    """When it ends with its significant children."""
     restarts_in_window: int
-    """How much of its budget is used."""
     restarts_allowed: int
-    """Its budget within the period."""
     period_s: float
-    """The length of that period."""
     closing: bool
-    """Whether it is stopping."""
     children: tuple[ChildNode, ...]
-    """In start order."""
     omitted: int
-    """Children of a pool that were left out of the picture."""
 
     def find(self, path: str) -> ChildNode | None:
         """Return the child of this address, at any depth."""

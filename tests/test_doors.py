@@ -1,11 +1,14 @@
 """Each public name is exported once, documented, typed, and says its public address."""
 
+import enum
 import importlib
 import inspect
 import re
 import types
 from collections.abc import Iterator
+from typing import is_typeddict
 
+import attrs
 import pytest
 
 from tests.test_layering import MODULES
@@ -73,6 +76,45 @@ def test_public_callables_are_documented_and_typed(door: str, name: str) -> None
             continue
         assert inspect.getdoc(function), f"{door}.{name}: {member} has no docstring"
         assert "return" in function.__annotations__, f"{door}.{name}: {member} does not say what it returns"
+
+
+def is_spoken(value: object) -> bool:
+    return isinstance(value, str) and value.count(" ") >= 3
+
+
+def told_parts(thing: object) -> list[str]:
+    """The parts of a value that whoever makes or matches it must know, and that no signature explains."""
+    if not isinstance(thing, type):
+        return []
+    if issubclass(thing, enum.Enum):
+        # A member whose value is a sentence says itself what it means.
+        return [member.name for member in thing if not is_spoken(member.value)]
+    if is_typeddict(thing):
+        return sorted(thing.__annotations__)
+    if attrs.has(thing):
+        return [field.name for field in attrs.fields(thing) if field.init and not field.name.startswith("_")]
+    return []
+
+
+def told_in(docstring: str) -> set[str]:
+    """The names that the `Attributes` of a docstring explain: one, or several, before a colon and a text."""
+    section = re.search(r"^Attributes:\n((?:    .*\n?|\n)*)", inspect.cleandoc(docstring), re.MULTILINE)
+    lines = section[1] if section else ""
+    heads: list[str] = re.findall(r"^    (\w+(?:, \w+)*): \S", lines, re.MULTILINE)
+    return {name for head in heads for name in head.split(", ")}
+
+
+@pytest.mark.parametrize(("door", "name"), PUBLIC)
+def test_the_help_of_a_value_says_what_each_of_its_parts_means(door: str, name: str) -> None:
+    thing = getattr(importlib.import_module(door), name)
+    parts = told_parts(thing)
+    told = told_in(thing.__doc__ or "") if parts else set()
+
+    assert not set(parts) - told, f"help({door}.{name}) does not explain {sorted(set(parts) - told)}"
+    if attrs.has(thing) or (told and issubclass(thing, enum.Enum)):
+        unknown = {part for part in told if not hasattr(thing, part) and part not in parts}
+        unknown -= {field.name for field in attrs.fields(thing)} if attrs.has(thing) else set()
+        assert not unknown, f"help({door}.{name}) explains {sorted(unknown)}, which it does not have"
 
 
 def test_no_public_name_is_exported_by_two_doors() -> None:

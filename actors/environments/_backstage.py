@@ -63,16 +63,19 @@ def _named(life: Lifecycle, at_s: float) -> _Named:
 
 @attrs.frozen(kw_only=True)
 class Connectors:
-    """How links are opened, by what a provider answered or by kind."""
+    """How links are opened, by what a provider answered or by kind.
+
+    Attributes:
+        plain: For a `PlainEndpoint`.
+        noise: For a `ConnectBundle`; without one such an answer ends the attempt.
+        local: For the environment on this machine; without one there is none.
+        identity: Makes the harness identity of an environment when it first connects.
+    """
 
     plain: Connector = attrs.field(validator=offering("hold"))
-    """For a `PlainEndpoint`."""
     noise: Connector | None = attrs.field(default=None, validator=optional(offering("hold")))
-    """For a `ConnectBundle`; without one such an answer ends the attempt."""
     local: Connector | None = attrs.field(default=None, validator=optional(offering("hold")))
-    """For the environment on this machine; without one there is none."""
     identity: IdentityFactory | None = attrs.field(default=None, validator=optional(offering("__call__")))
-    """Makes the harness identity of an environment when it first connects."""
 
 
 @attrs.define

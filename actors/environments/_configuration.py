@@ -35,16 +35,19 @@ def _shown_pairs(pairs: tuple[tuple[str, ConnectProvider | str], ...]) -> str:
 
 @attrs.frozen(kw_only=True)
 class Snapshot:
-    """The environments with which a manager is opened. Nothing begins connecting before all of it was checked."""
+    """The environments with which a manager is opened. Nothing begins connecting before all of it was checked.
+
+    Attributes:
+        environments: Each id with its provider, or with the URL of a plain executor.
+        default: The id of the default environment; none means that there is no default.
+        include_local: Whether this machine is one of them.
+    """
 
     environments: tuple[tuple[str, ConnectProvider | str], ...] = attrs.field(
         default=(), converter=_as_pairs, repr=_shown_pairs
     )
-    """Each id with its provider, or with the URL of a plain executor."""
     default: str | None = attrs.field(default=None, validator=optional(a_text))
-    """The id of the default environment; none means that there is no default."""
     include_local: bool = attrs.field(default=False, validator=of(bool))
-    """Whether this machine is one of them."""
 
     @classmethod
     def from_url(cls, value: str | None) -> "Snapshot":
@@ -135,16 +138,19 @@ def _check_ids(ids: Iterable[str]) -> None:
 
 @attrs.frozen(kw_only=True)
 class NoiseSettings(Secretive):
-    """What is needed to ask a registry for the bundle of one environment."""
+    """What is needed to ask a registry for the bundle of one environment.
+
+    Attributes:
+        registry_url: Where the registry is.
+        environment_id: How the registry calls the environment.
+        auth_token: The right to ask.
+        account_id: On whose account.
+    """
 
     registry_url: str = attrs.field(repr=shown_url, validator=a_text)
-    """Where the registry is."""
     environment_id: str = attrs.field(validator=a_text)
-    """How the registry calls the environment."""
     auth_token: str = attrs.field(repr=False, validator=a_text)
-    """The right to ask."""
     account_id: str | None = attrs.field(default=None, validator=optional(a_text))
-    """On whose account."""
 
     @classmethod
     def from_variables(cls, variables: Mapping[str, str]) -> "NoiseSettings | None":

@@ -17,14 +17,31 @@ from actors.environments._errors import OutOfPlace
 
 
 class ConnectionState(enum.Enum):
-    """What a watcher of the connection sees."""
+    """What a watcher of the connection sees.
+
+    Attributes:
+        CONNECTED: A link is up.
+        DISCONNECTED: There is none: not yet, for the moment, or for good.
+    """
 
     CONNECTED = "connected"
     DISCONNECTED = "disconnected"
 
 
 class Phase(enum.Enum):
-    """Where the connection of an environment stands; see `CONNECTION_TRANSITIONS`."""
+    """Where the connection of an environment stands; see `CONNECTION_TRANSITIONS`.
+
+    Attributes:
+        NOT_STARTED: Nobody needed the link yet.
+        STARTING: The first attempt is under way.
+        START_FAILED: It failed for now; the next operation tries again.
+        START_REFUSED: It failed for good, or the gate shut; it is not tried again.
+        CONNECTED: The link is up.
+        RECOVERING: The link was cut and resumes its session by itself.
+        LOST: The link is gone; the next operation tries again.
+        RECONNECTING: An attempt after a loss is under way.
+        CLOSED: The environment has ended.
+    """
 
     NOT_STARTED = "not started"
     STARTING = "starting"

@@ -21,85 +21,128 @@ class _Event:
 
 @attrs.frozen(kw_only=True)
 class EnvironmentRegistered(_Event):
-    """An id was given to a new generation."""
+    """An id was given to a new generation.
+
+    Attributes:
+        kind: How it is provisioned.
+        environment_id, generation, at_s, position: Whose event and of which generation, when on the run's clock, and
+            its number (a jump is a gap).
+    """
 
     kind: Kind
-    """How it is provisioned."""
 
 
 @attrs.frozen(kw_only=True)
 class EnvironmentSuperseded(_Event):
-    """A generation lost its id to a newer one. It lives on for those who hold it."""
+    """A generation lost its id to a newer one. It lives on for those who hold it.
+
+    Attributes:
+        by_generation: Who has it now.
+        environment_id, generation, at_s, position: Whose event and of which generation, when on the run's clock, and
+            its number (a jump is a gap).
+    """
 
     by_generation: int
-    """Who has it now."""
 
 
 @attrs.frozen(kw_only=True)
 class EnvironmentRemoved(_Event):
-    """An id was taken away. Who had it lives on for those who hold it."""
+    """An id was taken away. Who had it lives on for those who hold it.
+
+    Attributes:
+        environment_id, generation, at_s, position: Whose event and of which generation, when on the run's clock, and
+            its number (a jump is a gap).
+    """
 
 
 @attrs.frozen(kw_only=True)
 class GateMoved(_Event):
-    """The gate of an environment moved."""
+    """The gate of an environment moved.
+
+    Attributes:
+        gate: Where it stands now.
+        message: Why it failed or was abandoned.
+        superseded: Whether the id belonged to another generation already: a late completion.
+        recovered: Whether it had been terminal before, and was brought back by name.
+        environment_id, generation, at_s, position: Whose event and of which generation, when on the run's clock, and
+            its number (a jump is a gap).
+    """
 
     gate: Gate
-    """Where it stands now."""
     message: str | None
-    """Why it failed or was abandoned."""
     superseded: bool
-    """Whether the id belonged to another generation already: a late completion."""
     recovered: bool
-    """Whether it had been terminal before, and was brought back by name."""
 
 
 @attrs.frozen(kw_only=True)
 class ReadyInfoReplaced(_Event):
-    """The information of an environment was replaced while its gate stayed where it was."""
+    """The information of an environment was replaced while its gate stayed where it was.
+
+    Attributes:
+        replaced: How often it has been replaced.
+        environment_id, generation, at_s, position: Whose event and of which generation, when on the run's clock, and
+            its number (a jump is a gap).
+    """
 
     replaced: int
-    """How often it has been replaced."""
 
 
 @attrs.frozen(kw_only=True)
 class ConnectionMoved(_Event):
-    """The connection of an environment went into another phase."""
+    """The connection of an environment went into another phase.
+
+    Attributes:
+        phase: Where it stands now.
+        attempt: The number of the latest attempt.
+        reason: Why, as far as there is a reason to tell.
+        environment_id, generation, at_s, position: Whose event and of which generation, when on the run's clock, and
+            its number (a jump is a gap).
+    """
 
     phase: Phase
-    """Where it stands now."""
     attempt: int
-    """The number of the latest attempt."""
     reason: str | None
-    """Why, as far as there is a reason to tell."""
 
 
 @attrs.frozen(kw_only=True)
 class CompletionRefused(_Event):
-    """A registration was used again, or after its environment had gone. The first outcome stands."""
+    """A registration was used again, or after its environment had gone. The first outcome stands.
+
+    Attributes:
+        operation: What was tried.
+        outcome: What stands.
+        environment_id, generation, at_s, position: Whose event and of which generation, when on the run's clock, and
+            its number (a jump is a gap).
+    """
 
     operation: str
-    """What was tried."""
     outcome: str
-    """What stands."""
 
 
 @attrs.frozen(kw_only=True)
 class EnvironmentEnded(_Event):
-    """An environment was closed, by name or because nobody held it any more."""
+    """An environment was closed, by name or because nobody held it any more.
+
+    Attributes:
+        reason: By whom or what.
+        environment_id, generation, at_s, position: Whose event and of which generation, when on the run's clock, and
+            its number (a jump is a gap).
+    """
 
     reason: str
-    """By whom or what."""
 
 
 @attrs.frozen(kw_only=True)
 class EventsMissed:
-    """A listener was too slow: so many events came and went between the last one it took and the next."""
+    """A listener was too slow: so many events came and went between the last one it took and the next.
+
+    Attributes:
+        missed: How many.
+        position: The position of the next one.
+    """
 
     missed: int
-    """How many."""
     position: int
-    """The position of the next one."""
 
 
 EnvironmentEvent = (

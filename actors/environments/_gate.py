@@ -19,7 +19,14 @@ from actors.environments._ready_info import ReadyInfo
 
 
 class Gate(enum.Enum):
-    """Whether an environment has been provisioned; see `GATE_TRANSITIONS`."""
+    """Whether an environment has been provisioned; see `GATE_TRANSITIONS`.
+
+    Attributes:
+        PENDING: Not provisioned yet; operations wait.
+        READY: Provisioned.
+        FAILED: Its provisioning failed; operations raise what was reported.
+        ABANDONED: Its registration ended without an outcome.
+    """
 
     PENDING = "pending"
     READY = "ready"

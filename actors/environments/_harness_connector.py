@@ -36,14 +36,17 @@ _RECOVERY: Demand = optional(of(RecoveryPolicy))
 @final
 @attrs.frozen(kw_only=True)
 class HarnessConnector:
-    """Open a harness to a `PlainEndpoint` and hold it: it resumes its own session while that can be done."""
+    """Open a harness to a `PlainEndpoint` and hold it: it resumes its own session while that can be done.
+
+    Attributes:
+        dialer: How to get there; a WebSocket when left out.
+        recovery: How a lost connection gets its session back; not at all when None.
+        limits: How long to wait, how much to hold.
+    """
 
     dialer: Dialer | None = attrs.field(default=None, validator=optional(offering("dial")))
-    """How to get there; a WebSocket when left out."""
     recovery: RecoveryPolicy | None = attrs.field(default=RECOVERY, validator=_RECOVERY)
-    """How a lost connection gets its session back; not at all when None."""
     limits: HarnessLimits = attrs.field(default=LIMITS, validator=of(HarnessLimits))
-    """How long to wait, how much to hold."""
 
     async def hold(self, request: LinkRequest, report: LinkReport, /) -> None:
         """Open the link, report it, and raise when it is gone for good.

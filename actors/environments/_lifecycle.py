@@ -38,7 +38,14 @@ from actors.environments._gate import (
 
 
 class Kind(enum.Enum):
-    """How an environment is provisioned."""
+    """How an environment is provisioned.
+
+    Attributes:
+        ORDINARY: It was there from the beginning: `upsert`, `upsert_url`.
+        DEFERRED: By the holder of its registration: `register_deferred`.
+        PROVISIONED: By reports for its id: `report_provisioning`, `materialize`.
+        LOCAL: It is this machine.
+    """
 
     ORDINARY = "ordinary"
     DEFERRED = "deferred"

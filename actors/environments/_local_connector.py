@@ -21,14 +21,17 @@ _MESSAGES_IN_FLIGHT = 16
 @final
 @attrs.frozen(kw_only=True)
 class LocalConnector:
-    """Run an executor beside the manager; its processes end with the link."""
+    """Run an executor beside the manager; its processes end with the link.
+
+    Attributes:
+        launcher: What starts processes; the system's own when left out.
+        limits: Its bounds.
+        file_roots: Folders that hold everything reachable through files; the whole machine when left out.
+    """
 
     launcher: ProcessLauncher | None = attrs.field(default=None, validator=optional(offering("launch")))
-    """What starts processes; the system's own when left out."""
     limits: Limits | None = attrs.field(default=None, validator=optional(of(Limits)))
-    """Its bounds."""
     file_roots: Sequence[str | PurePath] | None = None
-    """Folders that hold everything reachable through files; the whole machine when left out."""
 
     async def hold(self, _request: LinkRequest, report: LinkReport, /) -> None:
         """Open an executor and a harness to it, report it, and hold both.

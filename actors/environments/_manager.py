@@ -27,34 +27,37 @@ from actors.environments._why import Why, explain_absence
 
 @attrs.frozen(kw_only=True)
 class ManagerStatistics:
-    """How many environments there are, and how often what happened."""
+    """How many environments there are, and how often what happened.
+
+    Attributes:
+        current: Environments that an id leads to.
+        alive: Environments that have not ended, with those that were superseded or removed.
+        registered: Generations ever let in.
+        superseded: Generations that lost their id to a newer one.
+        removed: Generations whose id was taken away.
+        ended: Environments that were closed, by name or because nobody held them.
+        ready: Gates that became ready.
+        failed: Gates that failed.
+        abandoned: Gates that were abandoned.
+        late_completions: Completions of environments that had lost their id before.
+        refused_completions: Registrations used twice, or after their environment had gone.
+        attempts: Attempts to connect.
+        operations: Operations under way now.
+    """
 
     current: int
-    """Environments that an id leads to."""
     alive: int
-    """Environments that have not ended, with those that were superseded or removed."""
     registered: int
-    """Generations ever let in."""
     superseded: int
-    """Generations that lost their id to a newer one."""
     removed: int
-    """Generations whose id was taken away."""
     ended: int
-    """Environments that were closed, by name or because nobody held them."""
     ready: int
-    """Gates that became ready."""
     failed: int
-    """Gates that failed."""
     abandoned: int
-    """Gates that were abandoned."""
     late_completions: int
-    """Completions of environments that had lost their id before."""
     refused_completions: int
-    """Registrations used twice, or after their environment had gone."""
     attempts: int
-    """Attempts to connect."""
     operations: int
-    """Operations under way now."""
 
 
 @final

@@ -17,16 +17,19 @@ from actors.relay import Dialer, RelayLimits
 @final
 @attrs.frozen(kw_only=True)
 class NoiseConnector:
-    """Open a harness with a `ConnectBundle` and hold it; a lost connection gets a fresh bundle and the same session."""
+    """Open a harness with a `ConnectBundle` and hold it; a lost connection gets a fresh bundle and the same session.
+
+    Attributes:
+        dialer: How to reach the rendezvous; a WebSocket when left out.
+        recovery: How a lost connection gets its session back; not at all when None.
+        limits: How long to wait, how much to hold.
+        relay_limits: Bounds of the stream through the rendezvous.
+    """
 
     dialer: Dialer | None = None
-    """How to reach the rendezvous; a WebSocket when left out."""
     recovery: RecoveryPolicy | None = RELAY_RECOVERY
-    """How a lost connection gets its session back; not at all when None."""
     limits: HarnessLimits = LIMITS
-    """How long to wait, how much to hold."""
     relay_limits: RelayLimits = attrs.field(factory=RelayLimits)
-    """Bounds of the stream through the rendezvous."""
 
     async def hold(self, request: LinkRequest, report: LinkReport, /) -> None:
         """Open the link, report it, and raise when it is gone for good.

@@ -8,57 +8,66 @@ from actors.protocol import EnvironmentPolicy
 
 
 class RunOptions(TypedDict, total=False):
-    """Options of `Environment.run`; all may be left out."""
+    """Options of `Environment.run`; all may be left out.
+
+    Attributes:
+        env: The whole environment of the command; nothing is inherited unless `env_policy` asks for it.
+        cwd: An absolute path, or a ``file:`` URI.
+        stdin: Bytes for standard input, which is closed after them.
+        tty: Run it on a terminal.
+        env_policy: Begin with the executor's variables.
+        timeout_s: Kill its process group after this time.
+        check: Raise when the exit code is not 0.
+        output_bytes_max: Keep this much output, and count the rest.
+    """
 
     env: Mapping[str, str] | None
-    """The whole environment of the command; nothing is inherited unless `env_policy` asks for it."""
     cwd: str | PurePath | None
-    """An absolute path, or a ``file:`` URI."""
     stdin: bytes | None
-    """Bytes for standard input, which is closed after them."""
     tty: bool
-    """Run it on a terminal."""
     env_policy: EnvironmentPolicy | None
-    """Begin with the executor's variables."""
     timeout_s: float | None
-    """Kill its process group after this time."""
     check: bool
-    """Raise when the exit code is not 0."""
     output_bytes_max: int
-    """Keep this much output, and count the rest."""
 
 
 class WalkRules(TypedDict, total=False):
-    """Options of `EnvironmentFiles.walk`; all may be left out."""
+    """Options of `EnvironmentFiles.walk`; all may be left out.
+
+    Attributes:
+        depth_max: Folders below the top to go down; 0 lists the top alone.
+        directories_max: Folders to read.
+        entries_max: Entries to give.
+        follow_links: Enter links to folders, each folder once.
+        enter_hidden: Enter folders whose name begins with a dot.
+    """
 
     depth_max: int
-    """Folders below the top to go down; 0 lists the top alone."""
     directories_max: int
-    """Folders to read."""
     entries_max: int
-    """Entries to give."""
     follow_links: bool
-    """Enter links to folders, each folder once."""
     enter_hidden: bool
-    """Enter folders whose name begins with a dot."""
 
 
 class StartOptions(TypedDict, total=False):
-    """Options of `EnvironmentProcesses.start`; all may be left out."""
+    """Options of `EnvironmentProcesses.start`; all may be left out.
+
+    Attributes:
+        env: The whole environment of the process; nothing is inherited unless `env_policy` asks for it.
+        cwd: An absolute path, or a ``file:`` URI.
+        pipe_stdin: Keep standard input open.
+        tty: Run it on a terminal.
+        arg0: What the program sees as its own name.
+        env_policy: Begin with the executor's variables.
+        process_id: Unique in the session; made up when left out.
+        metadata: Goes to the executor as it is.
+    """
 
     env: Mapping[str, str] | None
-    """The whole environment of the process; nothing is inherited unless `env_policy` asks for it."""
     cwd: str | PurePath | None
-    """An absolute path, or a ``file:`` URI."""
     pipe_stdin: bool
-    """Keep standard input open."""
     tty: bool
-    """Run it on a terminal."""
     arg0: str | None
-    """What the program sees as its own name."""
     env_policy: EnvironmentPolicy | None
-    """Begin with the executor's variables."""
     process_id: str | None
-    """Unique in the session; made up when left out."""
     metadata: Any
-    """Goes to the executor as it is."""

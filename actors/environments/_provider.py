@@ -22,18 +22,21 @@ class Secretive:
 
 @attrs.frozen(kw_only=True)
 class ConnectBundle(Secretive):
-    """All that one physical connection attempt needs. Its parts belong together and are used once."""
+    """All that one physical connection attempt needs. Its parts belong together and are used once.
+
+    Attributes:
+        websocket_url: Where the rendezvous awaits the harness.
+        environment_id: The environment that the registry speaks of.
+        executor_registration_id: Which registration of its executor.
+        executor_public_key: Whom the harness must meet there.
+        harness_key_authorization: The proof that this harness may come.
+    """
 
     websocket_url: str = attrs.field(repr=shown_url, validator=a_text)
-    """Where the rendezvous awaits the harness."""
     environment_id: str = attrs.field(validator=a_text)
-    """The environment that the registry speaks of."""
     executor_registration_id: str = attrs.field(validator=a_text)
-    """Which registration of its executor."""
     executor_public_key: Any
-    """Whom the harness must meet there."""
     harness_key_authorization: str = attrs.field(repr=False, validator=a_text)
-    """The proof that this harness may come."""
 
 
 def _websocket(_endpoint: object, field: "attrs.Attribute[str]", url: str) -> None:
@@ -44,10 +47,13 @@ def _websocket(_endpoint: object, field: "attrs.Attribute[str]", url: str) -> No
 
 @attrs.frozen(kw_only=True)
 class PlainEndpoint(Secretive):
-    """An executor that is reached without encryption of its own: on loopback, or behind somebody's TLS."""
+    """An executor that is reached without encryption of its own: on loopback, or behind somebody's TLS.
+
+    Attributes:
+        websocket_url: Where it listens.
+    """
 
     websocket_url: str = attrs.field(repr=shown_url, validator=_websocket)
-    """Where it listens."""
 
 
 Answer = ConnectBundle | PlainEndpoint
@@ -71,10 +77,13 @@ class ConnectProvider(Protocol):
 
 @attrs.frozen
 class FixedEndpoint:
-    """The provider of an environment that always listens at the same URL."""
+    """The provider of an environment that always listens at the same URL.
+
+    Attributes:
+        endpoint: Where.
+    """
 
     endpoint: PlainEndpoint = attrs.field(validator=of(PlainEndpoint))
-    """Where."""
 
     async def connect_bundle(self, _harness_public_key: object, /) -> Answer:
         """Say where, every time."""

@@ -27,14 +27,16 @@ class SelectedCapabilityRoot:
 
     Raises:
         ProtocolError: The path is not a ``file:`` URI.
+
+    Attributes:
+        id: How the root is called; unique within one ready information.
+        environment_id: The environment that holds the directory.
+        path: Where it is, as a ``file:`` URI.
     """
 
     id: str = attrs.field(validator=a_text)
-    """How the root is called; unique within one ready information."""
     environment_id: str = attrs.field(validator=a_text)
-    """The environment that holds the directory."""
     path: str = attrs.field(validator=[a_text, _check_file_uri])
-    """Where it is, as a ``file:`` URI."""
 
     def to_json(self) -> dict[str, Any]:
         """The root as it is written on the wire."""
@@ -69,10 +71,13 @@ def _is_root(value: object) -> bool:
 
 @attrs.frozen(kw_only=True)
 class ReadyInfo:
-    """What whoever provisioned an environment tells its users."""
+    """What whoever provisioned an environment tells its users.
+
+    Attributes:
+        selected_capability_roots: In the order given; an empty list is valid and differs from never having been told.
+    """
 
     selected_capability_roots: tuple[SelectedCapabilityRoot, ...] = attrs.field(default=(), converter=_as_roots)
-    """In the order given; an empty list is valid and differs from never having been told."""
 
 
 def check_ready_info(info: ReadyInfo, environment_id: str) -> None:

@@ -38,12 +38,15 @@ class RegistryRefused(ActorsError):
 @final
 @attrs.frozen
 class RegistryConnectProvider:
-    """The provider of one environment: asks the registry for a fresh bundle each time."""
+    """The provider of one environment: asks the registry for a fresh bundle each time.
+
+    Attributes:
+        registry: Whom to ask; for as long as the environment lives.
+        environment_id: How the registry calls the environment.
+    """
 
     registry: BundleRegistry = attrs.field(repr=False)
-    """Whom to ask; for as long as the environment lives."""
     environment_id: str
-    """How the registry calls the environment."""
 
     async def connect_bundle(self, harness_public_key: Any, /) -> ConnectBundle:
         """Ask for what one connection attempt needs.

@@ -36,20 +36,23 @@ def is_retryable_answer(status: int, code: str | None = None) -> bool:
 
 @attrs.frozen(kw_only=True)
 class AttemptRules:
-    """How long one attempt to connect may take, and how often it may ask its provider."""
+    """How long one attempt to connect may take, and how often it may ask its provider.
+
+    Attributes:
+        provider_call_s: The longest one call of the provider may take.
+        retries: How often the provider is asked again after a retryable failure.
+        budget_s: How long all calls of the provider and the pauses between them may take together.
+        first_pause_s: The pause before the first retry, before jitter; it doubles each time.
+        longest_pause_s: What the pause never grows beyond, before jitter.
+        connect_s: The longest it may take from the provider's answer to a link that can be used.
+    """
 
     provider_call_s: float = attrs.field(default=6.0, validator=seconds)
-    """The longest one call of the provider may take."""
     retries: int = attrs.field(default=4, validator=a_count)
-    """How often the provider is asked again after a retryable failure."""
     budget_s: float = attrs.field(default=14.0, validator=seconds)
-    """How long all calls of the provider and the pauses between them may take together."""
     first_pause_s: float = attrs.field(default=0.5, validator=seconds)
-    """The pause before the first retry, before jitter; it doubles each time."""
     longest_pause_s: float = attrs.field(default=5.0, validator=seconds)
-    """What the pause never grows beyond, before jitter."""
     connect_s: float = attrs.field(default=30.0, validator=seconds)
-    """The longest it may take from the provider's answer to a link that can be used."""
 
     def pause_s(self, tries: int, elapsed_s: float, key: str, *, at_least_s: float = 0.0) -> float | None:
         """How long to wait before the next try, or None when there may be no other.

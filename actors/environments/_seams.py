@@ -168,20 +168,23 @@ class LinkReport(Protocol):
 
 @attrs.frozen(kw_only=True)
 class LinkRequest:
-    """One link that is to be opened and held."""
+    """One link that is to be opened and held.
+
+    Attributes:
+        environment_id: For which environment.
+        generation: For which generation of it.
+        attempt: The how-manieth attempt of that generation.
+        answer: What its provider said; none for the environment on this machine.
+        identity: By whom; none in a manager without a Noise connector.
+        renew: Asks the provider again: an answer serves one physical connection, so a resumed link needs another one.
+    """
 
     environment_id: str
-    """For which environment."""
     generation: int
-    """For which generation of it."""
     attempt: int
-    """The how-manieth attempt of that generation."""
     answer: Answer | None
-    """What its provider said; none for the environment on this machine."""
     identity: HarnessIdentity | None
-    """By whom; none in a manager without a Noise connector."""
     renew: Callable[[], Awaitable[Answer]] | None = attrs.field(default=None, repr=False, eq=False)
-    """Asks the provider again: an answer serves one physical connection, so a resumed link needs another one."""
 
 
 class Connector(Protocol):

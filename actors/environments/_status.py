@@ -15,10 +15,13 @@ class StatusPending:
 
 @attrs.frozen
 class StatusDisconnected:
-    """It cannot be used as it is now."""
+    """It cannot be used as it is now.
+
+    Attributes:
+        reason: Why; the text that a caller of an operation would see.
+    """
 
     reason: str
-    """Why; the text that a caller of an operation would see."""
 
 
 EnvironmentStatus = StatusReady | StatusPending | StatusDisconnected

@@ -13,16 +13,19 @@ T = TypeVar("T")
 
 @attrs.frozen(kw_only=True)
 class Change(Generic[T]):
-    """One value of what is watched, and how it came about."""
+    """One value of what is watched, and how it came about.
+
+    Attributes:
+        value: What is true from then on.
+        reason: Why it changed.
+        generation: Which generation of the environment.
+        position: The how-manieth change; a gap means that values in between were overtaken.
+    """
 
     value: T
-    """What is true from then on."""
     reason: str
-    """Why it changed."""
     generation: int
-    """Which generation of the environment."""
     position: int
-    """The how-manieth change; a gap means that values in between were overtaken."""
 
 
 class WatchSource(Generic[T]):

@@ -13,14 +13,17 @@ from actors.environments._printable import printable, shown
 
 @attrs.frozen(kw_only=True)
 class Reason:
-    """One link of the chain."""
+    """One link of the chain.
+
+    Attributes:
+        code: A word that stays the same, for programs.
+        text: The same as a sentence, for people.
+        ago_s: For how long it has been so.
+    """
 
     code: str
-    """A word that stays the same, for programs."""
     text: str
-    """The same as a sentence, for people."""
     ago_s: float | None = None
-    """For how long it has been so."""
 
     def __str__(self) -> str:
         text = printable(self.text)  # What a provider says must not forge a line of a log.
@@ -29,16 +32,19 @@ class Reason:
 
 @attrs.frozen(kw_only=True)
 class Why:
-    """The reasons for the state of one environment, from what is seen to its cause."""
+    """The reasons for the state of one environment, from what is seen to its cause.
+
+    Attributes:
+        environment_id: Which environment was asked about.
+        generation: Which generation; none when there is no such environment.
+        reasons: Each is explained by the next; the last is the cause. Never empty.
+        advice: What to do.
+    """
 
     environment_id: str
-    """Which environment was asked about."""
     generation: int | None
-    """Which generation; none when there is no such environment."""
     reasons: tuple[Reason, ...]
-    """Each is explained by the next; the last is the cause. Never empty."""
     advice: str
-    """What to do."""
 
     def __str__(self) -> str:
         return " <- ".join(map(str, self.reasons)) + f"; {self.advice}"

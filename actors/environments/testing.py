@@ -155,20 +155,23 @@ class MemoryClient:
 
 @attrs.define(eq=False)
 class MemoryLink:
-    """One link in memory, to be cut and mended by a test."""
+    """One link in memory, to be cut and mended by a test.
+
+    Attributes:
+        request: What it was opened for.
+        client: Its near end.
+        report: Who is told what becomes of it.
+        ended: Set when it is to end.
+        why: What it ends with.
+        is_held: Whether its task still holds it.
+    """
 
     request: LinkRequest
-    """What it was opened for."""
     client: MemoryClient
-    """Its near end."""
     report: LinkReport
-    """Who is told what becomes of it."""
     ended: trio.Event = attrs.Factory(trio.Event)
-    """Set when it is to end."""
     why: Exception | None = None
-    """What it ends with."""
     is_held: bool = True
-    """Whether its task still holds it."""
 
     def interrupt(self, reason: str = "the transport is gone") -> None:
         """Lose the transport; the session may come back."""

@@ -22,102 +22,126 @@ __all__ = [
 
 @attrs.frozen(kw_only=True)
 class ConnectionRefused:
-    """A peer was turned away before it could say anything."""
+    """A peer was turned away before it could say anything.
+
+    Attributes:
+        peer: Its address.
+        reason: Why.
+    """
 
     peer: str
-    """Its address."""
     reason: str
-    """Why."""
 
 
 @attrs.frozen(kw_only=True)
 class ConnectionEnded:
-    """A connection is over."""
+    """A connection is over.
+
+    Attributes:
+        peer: Its address.
+        reason: Why.
+    """
 
     peer: str
-    """Its address."""
     reason: str
-    """Why."""
 
 
 @attrs.frozen(kw_only=True)
 class SessionAttached:
-    """A connection opened or resumed a session."""
+    """A connection opened or resumed a session.
+
+    Attributes:
+        session_id: Which.
+        resumed: Whether it existed before.
+        client_name: What the client calls itself.
+    """
 
     session_id: str
-    """Which."""
     resumed: bool
-    """Whether it existed before."""
     client_name: str
-    """What the client calls itself."""
 
 
 @attrs.frozen(kw_only=True)
 class SessionDetached:
-    """A session lost its connection; its processes run on for a while."""
+    """A session lost its connection; its processes run on for a while.
+
+    Attributes:
+        session_id: Which.
+        processes: How many run.
+    """
 
     session_id: str
-    """Which."""
     processes: int
-    """How many run."""
 
 
 @attrs.frozen(kw_only=True)
 class SessionEnded:
-    """A session was not resumed in time; its processes were killed."""
+    """A session was not resumed in time; its processes were killed.
+
+    Attributes:
+        session_id: Which.
+        processes: How many ran until now.
+    """
 
     session_id: str
-    """Which."""
     processes: int
-    """How many ran until now."""
 
 
 @attrs.frozen(kw_only=True)
 class ProcessStarted:
-    """A process runs."""
+    """A process runs.
+
+    Attributes:
+        session_id: Whose.
+        process_id: The client's name for it.
+        pid: The system's number.
+        program: What was executed, without its arguments.
+        inherited_names: Variables passed on from the executor's own environment.
+    """
 
     session_id: str
-    """Whose."""
     process_id: str
-    """The client's name for it."""
     pid: int
-    """The system's number."""
     program: str
-    """What was executed, without its arguments."""
     inherited_names: tuple[str, ...]
-    """Variables passed on from the executor's own environment."""
 
 
 @attrs.frozen(kw_only=True)
 class ProcessEnded:
-    """A process is over and its output closed."""
+    """A process is over and its output closed.
+
+    Attributes:
+        session_id: Whose.
+        process_id: The client's name for it.
+        pid: The system's number.
+        exit_code: 128 + n after a death by signal n.
+        drain_limited: Whether its output was given up while somebody still held it.
+        survivors: Whom it left running behind.
+        killed_outside: Whom a kill of its group would have missed, and who was killed one by one.
+    """
 
     session_id: str
-    """Whose."""
     process_id: str
-    """The client's name for it."""
     pid: int
-    """The system's number."""
     exit_code: int
-    """128 + n after a death by signal n."""
     drain_limited: bool
-    """Whether its output was given up while somebody still held it."""
     survivors: tuple[Survivor, ...]
-    """Whom it left running behind."""
     killed_outside: tuple[Survivor, ...]
-    """Whom a kill of its group would have missed, and who was killed one by one."""
 
 
 @attrs.frozen(kw_only=True)
 class ProcessWillNotDie:
-    """A process was killed and did not die within the limit; it stays unreaped."""
+    """A process was killed and did not die within the limit; it stays unreaped.
+
+    Attributes:
+        session_id: Whose.
+        process_id: The client's name for it.
+        pid: The system's number.
+    """
 
     session_id: str
-    """Whose."""
     process_id: str
-    """The client's name for it."""
     pid: int
-    """The system's number."""
 
 
 ExecutorEvent = (

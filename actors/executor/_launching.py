@@ -28,30 +28,36 @@ def _require_length(_: object, attribute: Any, value: object) -> None:
 
 @attrs.frozen(kw_only=True)
 class Terminal:
-    """The size a pseudo terminal begins with."""
+    """The size a pseudo terminal begins with.
+
+    Attributes:
+        rows: Lines.
+        columns: Characters in a line.
+    """
 
     rows: int = attrs.field(default=24, validator=_require_length)
-    """Lines."""
     columns: int = attrs.field(default=80, validator=_require_length)
-    """Characters in a line."""
 
 
 @attrs.frozen(kw_only=True)
 class LaunchSpec:
-    """One process to start. A spec that exists can be handed to the system."""
+    """One process to start. A spec that exists can be handed to the system.
+
+    Attributes:
+        argv: The program (a path, or a bare name to be looked up) and its arguments.
+        cwd: Native path of the working directory.
+        variables: The whole environment of the process; nothing is added.
+        arg0: What the program sees as ``argv[0]``, when it is not its path.
+        pipe_stdin: Whether standard input is a pipe; else it is at its end from the beginning.
+        terminal: A pseudo terminal in place of the three pipes.
+    """
 
     argv: tuple[str, ...]
-    """The program (a path, or a bare name to be looked up) and its arguments."""
     cwd: str
-    """Native path of the working directory."""
     variables: Mapping[str, str] = attrs.field(factory=dict[str, str], repr=False)
-    """The whole environment of the process; nothing is added."""
     arg0: str | None = None
-    """What the program sees as ``argv[0]``, when it is not its path."""
     pipe_stdin: bool = False
-    """Whether standard input is a pipe; else it is at its end from the beginning."""
     terminal: Terminal | None = None
-    """A pseudo terminal in place of the three pipes."""
 
     def __attrs_post_init__(self) -> None:
         self._refuse_wrong_kinds()
@@ -81,16 +87,19 @@ class LaunchSpec:
 
 @attrs.frozen(kw_only=True)
 class Sighting:
-    """A process as it was seen in the system's table; never mistaken for a later one with its number."""
+    """A process as it was seen in the system's table; never mistaken for a later one with its number.
+
+    Attributes:
+        pid: Its number.
+        name: Its program's short name, as the system shows it.
+        started_ticks: When it started, in the system's own ticks: tells it from a later process with the same number.
+        group: Its process group.
+    """
 
     pid: int
-    """Its number."""
     name: str
-    """Its program's short name, as the system shows it."""
     started_ticks: int
-    """When it started, in the system's own ticks: tells it from a later process with the same number."""
     group: int = 0
-    """Its process group."""
 
 
 class OutputEnd(Protocol):

@@ -54,14 +54,17 @@ class Registrar(Protocol):
 
 @attrs.frozen(kw_only=True)
 class RemoteExecutor:
-    """An executor that harnesses can reach through its registry."""
+    """An executor that harnesses can reach through its registry.
+
+    Attributes:
+        environment_id: As which environment.
+        executor_registration_id: Under which registration, the first one.
+        executor: For a look at its statistics, and to serve it over other channels as well.
+    """
 
     environment_id: str
-    """As which environment."""
     executor_registration_id: str
-    """Under which registration, the first one."""
     executor: Executor = attrs.field(repr=False, eq=False)
-    """For a look at its statistics, and to serve it over other channels as well."""
 
 
 class RemoteStarted(Protocol):

@@ -23,14 +23,17 @@ __all__ = ["ExecutorEndpoint", "Started", "serve_executor"]
 
 @attrs.frozen(kw_only=True)
 class ExecutorEndpoint:
-    """Where an executor can be reached, and the executor."""
+    """Where an executor can be reached, and the executor.
+
+    Attributes:
+        url: Such as ``ws://127.0.0.1:40123``.
+        port: Its TCP port.
+        executor: For a look at its statistics, and to serve it over other channels as well.
+    """
 
     url: str
-    """Such as ``ws://127.0.0.1:40123``."""
     port: int
-    """Its TCP port."""
     executor: Executor = attrs.field(repr=False, eq=False)
-    """For a look at its statistics, and to serve it over other channels as well."""
 
 
 class Started(Protocol):

@@ -9,54 +9,57 @@ __all__ = ["Counters", "ExecutorStatistics"]
 
 @attrs.frozen(kw_only=True)
 class ExecutorStatistics:
-    """One look at an executor. Everything but what is there *now* only grows."""
+    """One look at an executor. Everything but what is there *now* only grows.
+
+    Attributes:
+        connections: Open now.
+        sessions: Known now, attached or not.
+        processes: Not closed now.
+        connections_accepted: Peers let in.
+        connections_refused: Peers turned away: no token, too many, too slow to begin.
+        connections_silent: Given up for want of a sign of life.
+        messages_received: Well formed or not.
+        messages_malformed: Not one JSON-RPC message.
+        news_ignored: Notifications that mean nothing here.
+        requests_refused: Turned away because too many of one connection were waiting.
+        sessions_opened: New ones.
+        sessions_resumed: Attached again.
+        sessions_expired: Not resumed in time.
+        sessions_refused: One too many.
+        processes_started: Running once.
+        processes_refused: One too many.
+        processes_forgotten_early: Forgotten before their time because too much output was kept.
+        spawns_failed: Refused by the system.
+        drains_limited: Output given up while somebody still held it.
+        survivors: Left running behind.
+        killed_outside: Killed one by one because a kill of their group would have missed them.
+        not_died: Killed and not dead within the limit.
+        output_bytes: Read from processes.
+    """
 
     connections: int
-    """Open now."""
     sessions: int
-    """Known now, attached or not."""
     processes: int
-    """Not closed now."""
     connections_accepted: int
-    """Peers let in."""
     connections_refused: int
-    """Peers turned away: no token, too many, too slow to begin."""
     connections_silent: int
-    """Given up for want of a sign of life."""
     messages_received: int
-    """Well formed or not."""
     messages_malformed: int
-    """Not one JSON-RPC message."""
     news_ignored: int
-    """Notifications that mean nothing here."""
     requests_refused: int
-    """Turned away because too many of one connection were waiting."""
     sessions_opened: int
-    """New ones."""
     sessions_resumed: int
-    """Attached again."""
     sessions_expired: int
-    """Not resumed in time."""
     sessions_refused: int
-    """One too many."""
     processes_started: int
-    """Running once."""
     processes_refused: int
-    """One too many."""
     processes_forgotten_early: int
-    """Forgotten before their time because too much output was kept."""
     spawns_failed: int
-    """Refused by the system."""
     drains_limited: int
-    """Output given up while somebody still held it."""
     survivors: int
-    """Left running behind."""
     killed_outside: int
-    """Killed one by one because a kill of their group would have missed them."""
     not_died: int
-    """Killed and not dead within the limit."""
     output_bytes: int
-    """Read from processes."""
 
 
 _NOW = frozenset({"connections", "sessions", "processes"})

@@ -20,22 +20,25 @@ OUTPUT_BYTES_MAX: Final = 64 * 1024 * 1024
 
 @attrs.frozen(kw_only=True)
 class CompletedCommand:
-    """A command that was run, and what came of it."""
+    """A command that was run, and what came of it.
+
+    Attributes:
+        argv: Program and arguments.
+        exit_code: 128 + n after signal n; None when the end was not seen before the limit.
+        stdout: What it wrote to standard output, or to its terminal.
+        stderr: What it wrote to standard error.
+        left_out_bytes: Output beyond the limit that was not kept.
+        drain_limited: A descendant still held the output when the executor stopped waiting for its end.
+        survivors: Descendants left alive.
+    """
 
     argv: tuple[str, ...]
-    """Program and arguments."""
     exit_code: int | None
-    """128 + n after signal n; None when the end was not seen before the limit."""
     stdout: bytes
-    """What it wrote to standard output, or to its terminal."""
     stderr: bytes
-    """What it wrote to standard error."""
     left_out_bytes: int = 0
-    """Output beyond the limit that was not kept."""
     drain_limited: bool = False
-    """A descendant still held the output when the executor stopped waiting for its end."""
     survivors: tuple[Survivor, ...] = ()
-    """Descendants left alive."""
 
     @property
     def stdout_text(self) -> str:

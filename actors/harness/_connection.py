@@ -51,18 +51,21 @@ R = TypeVar("R")
 
 @attrs.frozen(kw_only=True)
 class ConnectionStatistics:
-    """What a connection has seen."""
+    """What a connection has seen.
+
+    Attributes:
+        open_calls: Calls without an answer.
+        open_calls_peak: The most there were at once.
+        duplicate_answers: Answers to calls that had one.
+        late_answers: Answers to calls nobody waited for any more.
+        offences: Messages that could not be read or had no place.
+    """
 
     open_calls: int
-    """Calls without an answer."""
     open_calls_peak: int
-    """The most there were at once."""
     duplicate_answers: int
-    """Answers to calls that had one."""
     late_answers: int
-    """Answers to calls nobody waited for any more."""
     offences: int
-    """Messages that could not be read or had no place."""
 
 
 class Connection:

@@ -51,32 +51,38 @@ _TRIES_MAX: Final = 8
 
 @attrs.frozen(kw_only=True)
 class ConnectionChange:
-    """The connection of a harness came or went."""
+    """The connection of a harness came or went.
+
+    Attributes:
+        connected: It works now.
+        position: Counts the changes of this harness, from 1.
+        reason: Why it went.
+        final: It will not come back: the session is lost.
+    """
 
     connected: bool
-    """It works now."""
     position: int
-    """Counts the changes of this harness, from 1."""
     reason: HarnessError | None = None
-    """Why it went."""
     final: bool = False
-    """It will not come back: the session is lost."""
 
 
 @attrs.frozen(kw_only=True)
 class ClientStatistics:
-    """What a harness has counted."""
+    """What a harness has counted.
+
+    Attributes:
+        connections: Connections made, the first included.
+        followed_processes: Processes followed now.
+        unknown_news: Notifications about nothing we know.
+        read_pauses: How often the connection was not read because nobody took its output.
+        cleanups_failed: Processes and open files whose executor could not be told that nobody wants them.
+    """
 
     connections: int
-    """Connections made, the first included."""
     followed_processes: int
-    """Processes followed now."""
     unknown_news: int
-    """Notifications about nothing we know."""
     read_pauses: int
-    """How often the connection was not read because nobody took its output."""
     cleanups_failed: int
-    """Processes and open files whose executor could not be told that nobody wants them."""
 
 
 class Core:

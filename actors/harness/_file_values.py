@@ -6,7 +6,14 @@ import attrs
 
 
 class FileKind(enum.Enum):
-    """What stands at a path, its links followed."""
+    """What stands at a path, its links followed.
+
+    Attributes:
+        FILE: A plain file.
+        DIRECTORY: A folder.
+        BROKEN_LINK: A link that leads nowhere.
+        SPECIAL: Anything else: a socket, a pipe, a device.
+    """
 
     FILE = "file"
     DIRECTORY = "directory"
@@ -16,59 +23,74 @@ class FileKind(enum.Enum):
 
 @attrs.frozen(kw_only=True)
 class FileStatus:
-    """What stands at a path."""
+    """What stands at a path.
+
+    Attributes:
+        path: As it was asked for.
+        kind: What it is.
+        is_link: The path itself is a link.
+        size_bytes: How large.
+        modified_at_ms: Since 1970.
+    """
 
     path: str
-    """As it was asked for."""
     kind: FileKind
-    """What it is."""
     is_link: bool
-    """The path itself is a link."""
     size_bytes: int
-    """How large."""
     modified_at_ms: int
-    """Since 1970."""
 
 
 @attrs.frozen(kw_only=True)
 class FileEntry:
-    """One name in a folder."""
+    """One name in a folder.
+
+    Attributes:
+        name: Without the folder.
+        kind: What it is. Links that lead nowhere, or out of the executor's roots, are broken.
+        is_link: The name itself is a link; an executor that does not tell says False.
+    """
 
     name: str
-    """Without the folder."""
     kind: FileKind
-    """What it is. Links that lead nowhere, or out of the executor's roots, are broken."""
     is_link: bool
-    """The name itself is a link; an executor that does not tell says False."""
 
 
 @attrs.frozen(kw_only=True)
 class TreeEntry:
-    """One file or folder of a tree."""
+    """One file or folder of a tree.
+
+    Attributes:
+        path: The whole path.
+        kind: File or folder.
+    """
 
     path: str
-    """The whole path."""
     kind: FileKind
-    """File or folder."""
 
 
 @attrs.frozen(kw_only=True)
 class TreeFault:
-    """A folder of a tree that could not be read."""
+    """A folder of a tree that could not be read.
+
+    Attributes:
+        path: The whole path.
+        reason: Why.
+    """
 
     path: str
-    """The whole path."""
     reason: str
-    """Why."""
 
 
 @attrs.frozen(kw_only=True)
 class Tree:
-    """A tree of files and folders, breadth first, each folder sorted by name."""
+    """A tree of files and folders, breadth first, each folder sorted by name.
+
+    Attributes:
+        entries: Files and folders; links to files and special files are not among them.
+        faults: Folders that could not be read.
+        truncated: There is more than was asked for.
+    """
 
     entries: tuple[TreeEntry, ...]
-    """Files and folders; links to files and special files are not among them."""
     faults: tuple[TreeFault, ...]
-    """Folders that could not be read."""
     truncated: bool
-    """There is more than was asked for."""

@@ -20,16 +20,19 @@ _QUEUED_MESSAGES: Final = 16
 
 
 class Cut(enum.Enum):
-    """How a connection ends."""
+    """How a connection ends.
+
+    Attributes:
+        CLEAN: The other end says goodbye; what it sent before still comes.
+        RESET: At once; what was under way is lost.
+        SILENCE: Nothing comes any more, and nothing says so.
+        EMPTY: The stream ends without goodbye, as if there were no more to say.
+    """
 
     CLEAN = "clean"
-    """The other end says goodbye; what it sent before still comes."""
     RESET = "reset"
-    """At once; what was under way is lost."""
     SILENCE = "silence"
-    """Nothing comes any more, and nothing says so."""
     EMPTY = "empty"
-    """The stream ends without goodbye, as if there were no more to say."""
 
 
 class _Pipe:

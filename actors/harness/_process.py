@@ -39,16 +39,19 @@ _REFETCH_BYTES: Final = 1024 * 1024
 
 @attrs.frozen(kw_only=True)
 class ProcessExit:
-    """How a process ended."""
+    """How a process ended.
+
+    Attributes:
+        code: Its exit code; 128 + n after signal n.
+        sandbox_denied: The sandbox stopped it.
+        drain_limited: A descendant still held the output when the executor stopped waiting for its end.
+        survivors: Descendants that a kill of the group could not reach.
+    """
 
     code: int
-    """Its exit code; 128 + n after signal n."""
     sandbox_denied: bool
-    """The sandbox stopped it."""
     drain_limited: bool
-    """A descendant still held the output when the executor stopped waiting for its end."""
     survivors: tuple[Survivor, ...]
-    """Descendants that a kill of the group could not reach."""
 
 
 class Process:

@@ -25,16 +25,19 @@ _REFUSED_FOR_GOOD = frozenset({401, 403, 404})
 
 @attrs.frozen(kw_only=True)
 class RecoveryPolicy:
-    """How to get a lost connection back. The defaults are those for a plain WebSocket."""
+    """How to get a lost connection back. The defaults are those for a plain WebSocket.
+
+    Attributes:
+        budget_s: From the loss until giving up; below the time an executor keeps a session.
+        first_delay_s: Between the first two tries.
+        delay_max_s: The delay doubles up to this, at most four times.
+        jitter: At most this share of the delay comes on top, by session and try, to spread a crowd.
+    """
 
     budget_s: float = 25.0
-    """From the loss until giving up; below the time an executor keeps a session."""
     first_delay_s: float = 0.1
-    """Between the first two tries."""
     delay_max_s: float = 0.1
-    """The delay doubles up to this, at most four times."""
     jitter: float = 0.0
-    """At most this share of the delay comes on top, by session and try, to spread a crowd."""
 
     def __attrs_post_init__(self) -> None:
         for name in ("budget_s", "first_delay_s", "delay_max_s"):

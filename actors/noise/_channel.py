@@ -51,13 +51,17 @@ def _within(most: int) -> "Callable[[object, attrs.Attribute[int], int], None]":
 
 @attrs.frozen(kw_only=True)
 class RecordLimits:
-    """What one channel may carry, in either direction."""
+    """What one channel may carry, in either direction.
+
+    Attributes:
+        max_plaintext_bytes: Bytes in a record before its tag, 1..65,519. No peer of the relay sends more than the
+            default.
+        max_records: Records per direction: 1..4,294,967,295. There is no rekey: reconnect.
+    """
 
     max_plaintext_bytes: int = attrs.field(default=MAX_PLAINTEXT_BYTES, validator=_within(MAX_RECORD_PLAINTEXT_BYTES))
-    """Bytes in a record before its tag, 1..65,519. No peer of the relay sends more than the default."""
 
     max_records: int = attrs.field(default=MAX_RECORDS, validator=_within(MAX_RECORDS))
-    """Records per direction: 1..4,294,967,295. There is no rekey: reconnect."""
 
 
 class Agreement(Sealed):

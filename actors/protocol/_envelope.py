@@ -20,56 +20,71 @@ FRAME_BYTES_MAX: Final = 16 * 1024 * 1024
 
 @attrs.frozen
 class Request:
-    """A call that wants an answer with the same id."""
+    """A call that wants an answer with the same id.
+
+    Attributes:
+        id: What the answer will carry.
+        method: Which method, `family/verb`.
+        params: A decoded JSON value; an absent one is None.
+    """
 
     id: RequestId
-    """What the answer will carry."""
     method: str
-    """Which method, `family/verb`."""
     params: Any = None
-    """A decoded JSON value; an absent one is None."""
 
 
 @attrs.frozen
 class Notification:
-    """News that wants no answer."""
+    """News that wants no answer.
+
+    Attributes:
+        method: Which news, `family/verb`.
+        params: A decoded JSON value; an absent one is None.
+    """
 
     method: str
-    """Which news, `family/verb`."""
     params: Any = None
-    """A decoded JSON value; an absent one is None."""
 
 
 @attrs.frozen
 class Response:
-    """A call went well."""
+    """A call went well.
+
+    Attributes:
+        id: Which call.
+        result: A decoded JSON value.
+    """
 
     id: RequestId
-    """Which call."""
     result: Any
-    """A decoded JSON value."""
 
 
 @attrs.frozen
 class Failure:
-    """Why a call was refused or failed, as it travels."""
+    """Why a call was refused or failed, as it travels.
+
+    Attributes:
+        code: One of the codes in `ErrorCode`, or one of the peer's own.
+        message: The exact text.
+        data: More facts; absent when None.
+    """
 
     code: int
-    """One of the codes in `ErrorCode`, or one of the peer's own."""
     message: str
-    """The exact text."""
     data: Any = None
-    """More facts; absent when None."""
 
 
 @attrs.frozen
 class ErrorResponse:
-    """A call was refused or failed."""
+    """A call was refused or failed.
+
+    Attributes:
+        id: Which call; -1 when the message had no readable id.
+        error: Why.
+    """
 
     id: RequestId
-    """Which call; -1 when the message had no readable id."""
     error: Failure
-    """Why."""
 
 
 Message = Request | Notification | Response | ErrorResponse

@@ -13,7 +13,17 @@ UNREADABLE_ID: Final = -1
 
 
 class ErrorCode(enum.IntEnum):
-    """What a failure's number means."""
+    """What a failure's number means.
+
+    Attributes:
+        INVALID_REQUEST: It has no place here: out of order, or about what is not there.
+        METHOD_NOT_FOUND: There is no such method.
+        INVALID_PARAMS: A parameter breaks a rule.
+        INTERNAL: The operating system or the other end failed.
+        NOT_FOUND: There is nothing at this path.
+        SESSION_ATTACHED: Another connection holds this session.
+        TRANSPORT_CLOSED: The connection is gone; never sent, only told to callers.
+    """
 
     INVALID_REQUEST = -32600
     METHOD_NOT_FOUND = -32601
@@ -25,7 +35,13 @@ class ErrorCode(enum.IntEnum):
 
 
 class SpawnFailureKind(enum.Enum):
-    """Why a process could not be started: member ``kind`` of the failure's data."""
+    """Why a process could not be started: member ``kind`` of the failure's data.
+
+    Attributes:
+        NOT_FOUND: There is no such program or working folder.
+        PERMISSION_DENIED: It may not be run, or not there.
+        FAILED: Any other reason.
+    """
 
     NOT_FOUND = "spawnNotFound"
     PERMISSION_DENIED = "spawnPermissionDenied"

@@ -32,7 +32,21 @@ _WORDS: Final[Mapping[int, str]] = {
 
 
 class FileFailureKind(enum.Enum):
-    """Why a file could not be had: member ``kind`` of the failure's data. Ours; the other implementation has none."""
+    """Why a file could not be had: member ``kind`` of the failure's data. Ours; the other implementation has none.
+
+    Attributes:
+        NOT_FOUND: There is nothing at this path.
+        EXISTS: Something is there already.
+        IS_DIRECTORY: A folder is where a file is needed.
+        NOT_DIRECTORY: Something else is where a folder is needed.
+        NOT_EMPTY: The folder holds something.
+        NOT_FILE: It is no plain file.
+        PERMISSION_DENIED: The executor may not.
+        LINK_LOOP: Links lead in a ring, or stand where none may.
+        OUTSIDE_ROOTS: The path leaves the folders that are served.
+        TOO_LARGE: The file is larger than one answer may be.
+        OTHER: Anything else, and what an executor without kinds says.
+    """
 
     NOT_FOUND = "notFound"
     EXISTS = "exists"

@@ -22,166 +22,210 @@ def _size_only(text: str) -> str:
 
 @attrs.frozen(kw_only=True)
 class ReadFileParams:
-    """Read a whole plain file."""
+    """Read a whole plain file.
+
+    Attributes:
+        path: Which file.
+        follow_symlinks: False refuses a link anywhere on the path.
+        sandbox: Work sandboxed.
+    """
 
     path: str
-    """Which file."""
     follow_symlinks: bool | None = attrs.field(default=None, metadata=LEFT_OUT)
-    """False refuses a link anywhere on the path."""
     sandbox: Sandbox | None = attrs.field(default=None, metadata=LEFT_OUT)
-    """Work sandboxed."""
 
 
 @attrs.frozen(kw_only=True)
 class ReadFileResult:
-    """What a file holds."""
+    """What a file holds.
+
+    Attributes:
+        data_base64: Its bytes.
+    """
 
     data_base64: bytes = attrs.field(repr=lambda data: f"<{len(data)} bytes>")
-    """Its bytes."""
 
 
 @attrs.frozen(kw_only=True)
 class WriteFileParams:
-    """Make or replace a whole plain file."""
+    """Make or replace a whole plain file.
+
+    Attributes:
+        path: Which file.
+        data_base64: Its bytes as base64, read where the file is written: what is wrong with it has a code of its own.
+        follow_symlinks: False refuses a link anywhere on the path.
+        sandbox: Work sandboxed.
+    """
 
     path: str
-    """Which file."""
     data_base64: str = attrs.field(repr=_size_only)
-    """Its bytes as base64, read where the file is written: what is wrong with it has a code of its own."""
     follow_symlinks: bool | None = attrs.field(default=None, metadata=LEFT_OUT)
-    """False refuses a link anywhere on the path."""
     sandbox: Sandbox | None = attrs.field(default=None, metadata=LEFT_OUT)
-    """Work sandboxed."""
 
 
 @attrs.frozen(kw_only=True)
 class CreateDirectoryParams:
-    """Make a folder."""
+    """Make a folder.
+
+    Attributes:
+        path: Which.
+        recursive: Make missing parents, and be content with one that is there; True when None.
+        follow_symlinks: False refuses a link anywhere on the path.
+        sandbox: Work sandboxed.
+    """
 
     path: str
-    """Which."""
     recursive: bool | None = attrs.field(default=None, metadata=LEFT_OUT)
-    """Make missing parents, and be content with one that is there; True when None."""
     follow_symlinks: bool | None = attrs.field(default=None, metadata=LEFT_OUT)
-    """False refuses a link anywhere on the path."""
     sandbox: Sandbox | None = attrs.field(default=None, metadata=LEFT_OUT)
-    """Work sandboxed."""
 
 
 @attrs.frozen(kw_only=True)
 class GetMetadataParams:
-    """Say what stands at a path."""
+    """Say what stands at a path.
+
+    Attributes:
+        path: Where.
+        follow_symlinks: False refuses a link anywhere on the path.
+        sandbox: Work sandboxed.
+        link_itself: Ours: tell of a link in the last place itself, also of one that leads nowhere.
+    """
 
     path: str
-    """Where."""
     follow_symlinks: bool | None = attrs.field(default=None, metadata=LEFT_OUT)
-    """False refuses a link anywhere on the path."""
     sandbox: Sandbox | None = attrs.field(default=None, metadata=LEFT_OUT)
-    """Work sandboxed."""
     link_itself: bool = attrs.field(default=False, metadata=LEFT_OUT)
-    """Ours: tell of a link in the last place itself, also of one that leads nowhere."""
 
 
 @attrs.frozen(kw_only=True)
 class FileMetadata:
-    """What stands at a path."""
+    """What stands at a path.
+
+    Attributes:
+        is_directory: It is a folder, or a link to one.
+        is_file: It is a plain file, or a link to one.
+        is_symlink: The path itself is a link.
+        size: In bytes.
+        created_at_ms: Since 1970; 0 where the system does not tell.
+        modified_at_ms: Since 1970.
+    """
 
     is_directory: bool
-    """It is a folder, or a link to one."""
     is_file: bool
-    """It is a plain file, or a link to one."""
     is_symlink: bool
-    """The path itself is a link."""
     size: U64
-    """In bytes."""
     created_at_ms: I64
-    """Since 1970; 0 where the system does not tell."""
     modified_at_ms: I64
-    """Since 1970."""
 
 
 @attrs.frozen(kw_only=True)
 class CanonicalizeParams:
-    """Resolve every link of a path."""
+    """Resolve every link of a path.
+
+    Attributes:
+        path: Which; it must exist.
+        sandbox: Work sandboxed.
+    """
 
     path: str
-    """Which; it must exist."""
     sandbox: Sandbox | None = attrs.field(default=None, metadata=LEFT_OUT)
-    """Work sandboxed."""
 
 
 @attrs.frozen(kw_only=True)
 class CanonicalizeResult:
-    """A path without links."""
+    """A path without links.
+
+    Attributes:
+        path: As a file URI.
+    """
 
     path: str
-    """As a file URI."""
 
 
 @attrs.frozen(kw_only=True)
 class ReadDirectoryParams:
-    """List one folder."""
+    """List one folder.
+
+    Attributes:
+        path: Which.
+        sandbox: Work sandboxed.
+    """
 
     path: str
-    """Which."""
     sandbox: Sandbox | None = attrs.field(default=None, metadata=LEFT_OUT)
-    """Work sandboxed."""
 
 
 @attrs.frozen(kw_only=True)
 class DirectoryEntry:
-    """One name in a folder; what is neither folder nor file is something special."""
+    """One name in a folder; what is neither folder nor file is something special.
+
+    Attributes:
+        file_name: Its name.
+        is_directory: It is a folder, or a link to one.
+        is_file: It is a plain file, or a link to one.
+        is_symlink: Ours: the name itself is a link.
+    """
 
     file_name: str
-    """Its name."""
     is_directory: bool
-    """It is a folder, or a link to one."""
     is_file: bool
-    """It is a plain file, or a link to one."""
     is_symlink: bool = attrs.field(default=False, metadata=LEFT_OUT)
-    """Ours: the name itself is a link."""
 
 
 @attrs.frozen(kw_only=True)
 class ReadDirectoryResult:
-    """What a folder holds."""
+    """What a folder holds.
+
+    Attributes:
+        entries: In the folder's own order.
+        broken_links: Ours: names of links that lead nowhere, or out of the executor's roots; left out of `entries`.
+    """
 
     entries: tuple[DirectoryEntry, ...]
-    """In the folder's own order."""
     broken_links: tuple[str, ...] = attrs.field(default=(), metadata=LEFT_OUT)
-    """Ours: names of links that lead nowhere, or out of the executor's roots; left out of `entries`."""
 
 
 @attrs.frozen(kw_only=True)
 class WalkOptions:
-    """How far to go."""
+    """How far to go.
+
+    Attributes:
+        max_depth: Folders below the first to go down; 0 lists the first alone.
+        max_directories: Folders to read, the first included.
+        max_entries: Entries to give.
+        follow_directory_symlinks: Enter links to folders, each folder once.
+        prune_hidden_directories: Name folders whose name begins with a dot, and do not enter them.
+    """
 
     max_depth: U64
-    """Folders below the first to go down; 0 lists the first alone."""
     max_directories: U64
-    """Folders to read, the first included."""
     max_entries: U64
-    """Entries to give."""
     follow_directory_symlinks: bool
-    """Enter links to folders, each folder once."""
     prune_hidden_directories: bool = attrs.field(default=False, metadata=LEFT_OUT)
-    """Name folders whose name begins with a dot, and do not enter them."""
 
 
 @attrs.frozen(kw_only=True)
 class WalkParams:
-    """List a whole tree."""
+    """List a whole tree.
+
+    Attributes:
+        path: Its top.
+        options: How far to go.
+        sandbox: Work sandboxed.
+    """
 
     path: str
-    """Its top."""
     options: WalkOptions
-    """How far to go."""
     sandbox: Sandbox | None = attrs.field(default=None, metadata=LEFT_OUT)
-    """Work sandboxed."""
 
 
 class WalkKind(enum.Enum):
-    """What an entry of a tree is."""
+    """What an entry of a tree is.
+
+    Attributes:
+        FILE: A plain file.
+        DIRECTORY: A folder.
+    """
 
     FILE = "file"
     DIRECTORY = "directory"
@@ -189,26 +233,37 @@ class WalkKind(enum.Enum):
 
 @attrs.frozen(kw_only=True)
 class WalkEntry:
-    """One file or folder of a tree."""
+    """One file or folder of a tree.
+
+    Attributes:
+        path: As a file URI.
+        kind: Which of the two.
+    """
 
     path: str
-    """As a file URI."""
     kind: WalkKind
-    """Which of the two."""
 
 
 @attrs.frozen(kw_only=True)
 class WalkError:
-    """A folder of a tree that could not be read."""
+    """A folder of a tree that could not be read.
+
+    Attributes:
+        path: As a file URI.
+        message: Why.
+    """
 
     path: str
-    """As a file URI."""
     message: str
-    """Why."""
 
 
 class LeftOutKind(enum.Enum):
-    """What a walk finds and does not count as an entry."""
+    """What a walk finds and does not count as an entry.
+
+    Attributes:
+        LINK: A link that is not followed.
+        SPECIAL: A socket, a pipe or a device.
+    """
 
     LINK = "link"
     SPECIAL = "special"
@@ -216,53 +271,65 @@ class LeftOutKind(enum.Enum):
 
 @attrs.frozen(kw_only=True)
 class LeftOut:
-    """Something in a tree that is neither file nor folder."""
+    """Something in a tree that is neither file nor folder.
+
+    Attributes:
+        path: As a file URI.
+        kind: What it is.
+    """
 
     path: str
-    """As a file URI."""
     kind: LeftOutKind
-    """What it is."""
 
 
 @attrs.frozen(kw_only=True)
 class WalkResult:
-    """A tree, breadth first, each folder sorted by name."""
+    """A tree, breadth first, each folder sorted by name.
+
+    Attributes:
+        entries: Files and folders.
+        errors: Folders that could not be read.
+        truncated: There was more than was asked for.
+        left_out: Ours: links and special files on the way, as many as entries were asked for.
+    """
 
     entries: tuple[WalkEntry, ...]
-    """Files and folders."""
     errors: tuple[WalkError, ...]
-    """Folders that could not be read."""
     truncated: bool
-    """There was more than was asked for."""
     left_out: tuple[LeftOut, ...] = attrs.field(default=(), metadata=LEFT_OUT)
-    """Ours: links and special files on the way, as many as entries were asked for."""
 
 
 @attrs.frozen(kw_only=True)
 class RemoveParams:
-    """Remove a file, a link or a folder."""
+    """Remove a file, a link or a folder.
+
+    Attributes:
+        path: Which; of a link the link.
+        recursive: Remove what a folder holds as well; True when None.
+        force: Be content when nothing is there; True when None.
+        follow_symlinks: False refuses a link anywhere before the last place.
+        sandbox: Work sandboxed.
+    """
 
     path: str
-    """Which; of a link the link."""
     recursive: bool | None = attrs.field(default=None, metadata=LEFT_OUT)
-    """Remove what a folder holds as well; True when None."""
     force: bool | None = attrs.field(default=None, metadata=LEFT_OUT)
-    """Be content when nothing is there; True when None."""
     follow_symlinks: bool | None = attrs.field(default=None, metadata=LEFT_OUT)
-    """False refuses a link anywhere before the last place."""
     sandbox: Sandbox | None = attrs.field(default=None, metadata=LEFT_OUT)
-    """Work sandboxed."""
 
 
 @attrs.frozen(kw_only=True)
 class CopyParams:
-    """Copy a file, a link or a folder."""
+    """Copy a file, a link or a folder.
+
+    Attributes:
+        source_path: What; of a link the link.
+        destination_path: Where to: the new path itself, not the folder to put it in.
+        recursive: Copy folders with what they hold.
+        sandbox: Work sandboxed.
+    """
 
     source_path: str
-    """What; of a link the link."""
     destination_path: str
-    """Where to: the new path itself, not the folder to put it in."""
     recursive: bool
-    """Copy folders with what they hold."""
     sandbox: Sandbox | None = attrs.field(default=None, metadata=LEFT_OUT)
-    """Work sandboxed."""

@@ -9,7 +9,12 @@ from actors.protocol._process_messages import Sandbox
 
 
 class OpenMode(enum.Enum):
-    """What an open file is for."""
+    """What an open file is for.
+
+    Attributes:
+        READ: Read blocks of what is there.
+        REPLACE: Write a new file that takes the old one's place when it is closed.
+    """
 
     READ = "read"
     REPLACE = "replace"
@@ -17,101 +22,131 @@ class OpenMode(enum.Enum):
 
 @attrs.frozen(kw_only=True)
 class OpenParams:
-    """Open a plain file for blocks."""
+    """Open a plain file for blocks.
+
+    Attributes:
+        handle_id: Chosen by the caller, unique on the connection; may be empty.
+        path: Which file.
+        mode: Read it, or make it anew.
+        sandbox: Work sandboxed.
+    """
 
     handle_id: str
-    """Chosen by the caller, unique on the connection; may be empty."""
     path: str
-    """Which file."""
     mode: OpenMode = OpenMode.READ
-    """Read it, or make it anew."""
     sandbox: Sandbox | None = attrs.field(default=None, metadata=LEFT_OUT)
-    """Work sandboxed."""
 
 
 @attrs.frozen(kw_only=True)
 class OpenResult:
-    """A file is open."""
+    """A file is open.
+
+    Attributes:
+        handle_id: As asked.
+    """
 
     handle_id: str
-    """As asked."""
 
 
 @attrs.frozen(kw_only=True)
 class ReadBlockParams:
-    """Read one block of an open file."""
+    """Read one block of an open file.
+
+    Attributes:
+        handle_id: Which.
+        offset: From where, in bytes.
+        len: How much, 1 to 1048576 bytes.
+    """
 
     handle_id: str
-    """Which."""
     offset: U64
-    """From where, in bytes."""
     len: U64
-    """How much, 1 to 1048576 bytes."""
 
 
 @attrs.frozen(kw_only=True)
 class ReadBlockResult:
-    """One block of an open file."""
+    """One block of an open file.
+
+    Attributes:
+        chunk: Its bytes.
+        eof: There was less than was asked for.
+    """
 
     chunk: bytes = attrs.field(repr=lambda chunk: f"<{len(chunk)} bytes>")
-    """Its bytes."""
     eof: bool
-    """There was less than was asked for."""
 
 
 @attrs.frozen(kw_only=True)
 class WriteBlockParams:
-    """Write one block of an open file."""
+    """Write one block of an open file.
+
+    Attributes:
+        handle_id: Which.
+        offset: Where to, in bytes; may lie behind the end.
+        chunk: 1 to 1048576 bytes.
+    """
 
     handle_id: str
-    """Which."""
     offset: U64
-    """Where to, in bytes; may lie behind the end."""
     chunk: bytes = attrs.field(repr=lambda chunk: f"<{len(chunk)} bytes>")
-    """1 to 1048576 bytes."""
 
 
 @attrs.frozen(kw_only=True)
 class CloseParams:
-    """Close an open file; what was written becomes the file."""
+    """Close an open file; what was written becomes the file.
+
+    Attributes:
+        handle_id: Which; an unknown one is no error.
+        discard: Ours: drop what was written and leave the file as it was.
+    """
 
     handle_id: str
-    """Which; an unknown one is no error."""
     discard: bool = attrs.field(default=False, metadata=LEFT_OUT)
-    """Ours: drop what was written and leave the file as it was."""
 
 
 @attrs.frozen(kw_only=True)
 class CloseResult:
-    """An open file is closed, or was never open."""
+    """An open file is closed, or was never open.
+
+    Attributes:
+        replaced: Ours: what was written has taken its place.
+    """
 
     replaced: bool = attrs.field(default=False, metadata=LEFT_OUT)
-    """Ours: what was written has taken its place."""
 
 
 @attrs.frozen(kw_only=True)
 class WatchMissingParams:
-    """Wait for a file that is not there yet."""
+    """Wait for a file that is not there yet.
+
+    Attributes:
+        watch_id: Chosen by the caller; comes back in the notification.
+        missing: Paths of which none exists.
+        present: A path that exists.
+    """
 
     watch_id: U64
-    """Chosen by the caller; comes back in the notification."""
     missing: tuple[str, ...]
-    """Paths of which none exists."""
     present: str | None = attrs.field(default=None, metadata=LEFT_OUT)
-    """A path that exists."""
 
 
 @attrs.frozen(kw_only=True)
 class WatchMissingResult:
-    """Whether there will be a notification."""
+    """Whether there will be a notification.
+
+    Attributes:
+        watching: True only when `present` exists and none of `missing` does.
+    """
 
     watching: bool
-    """True only when `present` exists and none of `missing` does."""
 
 
 @attrs.frozen(kw_only=True)
 class MissingChanged:
-    """A path that was missing is there; told once."""
+    """A path that was missing is there; told once.
+
+    Attributes:
+        watch_id: Whose.
+    """
 
     watch_id: U64
-    """Whose."""

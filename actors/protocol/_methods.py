@@ -66,7 +66,18 @@ R = TypeVar("R")
 
 
 class Family(enum.Enum):
-    """What a refusal calls a group of methods."""
+    """What a refusal calls a group of methods.
+
+    Attributes:
+        LIFECYCLE: `initialize` and `initialized`.
+        EXEC: Processes.
+        FILESYSTEM: Files.
+        HTTP: HTTP requests.
+        ENVIRONMENT_STATUS: `environment/status`.
+        ENVIRONMENT_INFO: `environment/info`.
+        CAPABILITY_DISCOVERY: Capabilities that can be found.
+        ENVIRONMENT_CONFIG: Settings that can be read.
+    """
 
     LIFECYCLE = "lifecycle"
     EXEC = "exec"
@@ -80,16 +91,19 @@ class Family(enum.Enum):
 
 @attrs.frozen
 class Method(Generic[P, R]):
-    """A call: its name, what it takes, what it gives."""
+    """A call: its name, what it takes, what it gives.
+
+    Attributes:
+        name: As it travels.
+        family: What a refusal calls its group.
+        params: What it takes.
+        result: What it gives.
+    """
 
     name: str
-    """As it travels."""
     family: Family
-    """What a refusal calls its group."""
     params: type[P]
-    """What it takes."""
     result: type[R]
-    """What it gives."""
 
     def decode_params(self, value: Any) -> P:
         """Read parameters, or raise `InvalidParams`."""
@@ -110,12 +124,15 @@ class Method(Generic[P, R]):
 
 @attrs.frozen
 class News(Generic[P]):
-    """A notification: its name and what it says."""
+    """A notification: its name and what it says.
+
+    Attributes:
+        name: As it travels.
+        params: What it says.
+    """
 
     name: str
-    """As it travels."""
     params: type[P]
-    """What it says."""
 
     def decode_params(self, value: Any) -> P:
         """Read parameters, or raise `InvalidParams`."""

@@ -23,7 +23,13 @@ def _size_only(data: bytes) -> str:
 
 
 class Stream(enum.Enum):
-    """Which output of a process."""
+    """Which output of a process.
+
+    Attributes:
+        STDOUT: Standard output.
+        STDERR: Standard error.
+        PTY: A terminal, which has one output for both.
+    """
 
     STDOUT = "stdout"
     STDERR = "stderr"
@@ -31,13 +37,23 @@ class Stream(enum.Enum):
 
 
 class Signal(enum.Enum):
-    """What `process/signal` can send."""
+    """What `process/signal` can send.
+
+    Attributes:
+        INTERRUPT: SIGINT, as Ctrl-C sends it.
+    """
 
     INTERRUPT = "interrupt"
 
 
 class WriteStatus(enum.Enum):
-    """What became of bytes for standard input."""
+    """What became of bytes for standard input.
+
+    Attributes:
+        ACCEPTED: They will be written, in order.
+        UNKNOWN_PROCESS: There is no such process, or no longer.
+        STDIN_CLOSED: Its standard input is closed, or never was open.
+    """
 
     ACCEPTED = "accepted"
     UNKNOWN_PROCESS = "unknownProcess"
@@ -45,7 +61,13 @@ class WriteStatus(enum.Enum):
 
 
 class EnvironmentInherit(enum.Enum):
-    """Which of the executor's own variables a process gets."""
+    """Which of the executor's own variables a process gets.
+
+    Attributes:
+        CORE: Those a program hardly runs without, such as PATH and HOME.
+        ALL: All.
+        NONE: None.
+    """
 
     CORE = "core"
     ALL = "all"
@@ -54,248 +76,306 @@ class EnvironmentInherit(enum.Enum):
 
 @attrs.frozen(kw_only=True)
 class EnvironmentPolicy:
-    """How a process's variables are made before `env` is laid over them."""
+    """How a process's variables are made before `env` is laid over them.
+
+    Attributes:
+        inherit: Where to begin.
+        ignore_default_excludes: Keep names with KEY, SECRET or TOKEN in them.
+        exclude: Globs of names to drop.
+        set: Variables to add.
+        include_only: When not empty, the globs of names to keep.
+    """
 
     inherit: EnvironmentInherit
-    """Where to begin."""
     ignore_default_excludes: bool
-    """Keep names with KEY, SECRET or TOKEN in them."""
     exclude: tuple[str, ...]
-    """Globs of names to drop."""
     set: Mapping[str, str] = attrs.field(repr=_names_only)
-    """Variables to add."""
     include_only: tuple[str, ...]
-    """When not empty, the globs of names to keep."""
 
 
 @attrs.frozen(kw_only=True)
 class SandboxPermissions:
-    """What a sandboxed process may do."""
+    """What a sandboxed process may do.
+
+    Attributes:
+        type: The kind of sandbox; its other members are the sandbox's own.
+    """
 
     type: str
-    """The kind of sandbox; its other members are the sandbox's own."""
 
 
 @attrs.frozen(kw_only=True)
 class Sandbox:
-    """A request to run sandboxed."""
+    """A request to run sandboxed.
+
+    Attributes:
+        permissions: What is allowed.
+    """
 
     permissions: SandboxPermissions
-    """What is allowed."""
 
 
 @attrs.frozen(kw_only=True)
 class NetworkProxy:
-    """A request to run behind a proxy."""
+    """A request to run behind a proxy.
+
+    Attributes:
+        proxy: The proxy's own settings.
+    """
 
     proxy: Any
-    """The proxy's own settings."""
 
 
 @attrs.frozen(kw_only=True)
 class ShellSnapshot:
-    """A request to run with a saved state of the shell."""
+    """A request to run with a saved state of the shell.
+
+    Attributes:
+        scope_id: Which one.
+    """
 
     scope_id: str
-    """Which one."""
 
 
 @attrs.frozen(kw_only=True)
 class StartParams:
-    """Start one process as the leader of its own group and session."""
+    """Start one process as the leader of its own group and session.
+
+    Attributes:
+        process_id: Chosen by the caller, unique in the session while known; may be empty.
+        argv: Program and arguments, at least the program.
+        cwd: File URI of the working folder.
+        env: The whole environment when there is no policy.
+        tty: Run on a terminal of 24 x 80.
+        pipe_stdin: Keep standard input open for `process/write`.
+        arg0: What the program sees as its own name.
+        env_policy: Start from the executor's variables.
+        sandbox: Run sandboxed.
+        enforce_managed_network: Refuse to run without the managed network.
+        managed_network: The managed network's own settings.
+        network_proxy: Run behind a proxy.
+        metadata: The caller's own.
+        shell_snapshot: Run with a saved state of the shell.
+        rows: Ours: lines of the terminal.
+        cols: Ours: columns of the terminal.
+    """
 
     process_id: Name
-    """Chosen by the caller, unique in the session while known; may be empty."""
     argv: tuple[str, ...]
-    """Program and arguments, at least the program."""
     cwd: str
-    """File URI of the working folder."""
     env: Mapping[str, str] = attrs.field(repr=_names_only)
-    """The whole environment when there is no policy."""
     tty: bool
-    """Run on a terminal of 24 x 80."""
     pipe_stdin: bool = False
-    """Keep standard input open for `process/write`."""
     arg0: str | None = attrs.field(default=None, metadata=LEFT_OUT)
-    """What the program sees as its own name."""
     env_policy: EnvironmentPolicy | None = attrs.field(default=None, metadata=LEFT_OUT)
-    """Start from the executor's variables."""
     sandbox: Sandbox | None = attrs.field(default=None, metadata=LEFT_OUT)
-    """Run sandboxed."""
     enforce_managed_network: bool = attrs.field(default=False, metadata=LEFT_OUT)
-    """Refuse to run without the managed network."""
     managed_network: Any = attrs.field(default=None, metadata=LEFT_OUT)
-    """The managed network's own settings."""
     network_proxy: NetworkProxy | None = attrs.field(default=None, metadata=LEFT_OUT)
-    """Run behind a proxy."""
     metadata: Any = attrs.field(default=None, metadata=LEFT_OUT)
-    """The caller's own."""
     shell_snapshot: ShellSnapshot | None = attrs.field(default=None, metadata=LEFT_OUT)
-    """Run with a saved state of the shell."""
     rows: U64 | None = attrs.field(default=None, metadata=LEFT_OUT)
-    """Ours: lines of the terminal."""
     cols: U64 | None = attrs.field(default=None, metadata=LEFT_OUT)
-    """Ours: columns of the terminal."""
 
 
 @attrs.frozen(kw_only=True)
 class StartResult:
-    """The process runs."""
+    """The process runs.
+
+    Attributes:
+        process_id: As asked.
+        sandbox_type: Which sandbox it got.
+    """
 
     process_id: Name
-    """As asked."""
     sandbox_type: str = "none"
-    """Which sandbox it got."""
 
 
 @attrs.frozen(kw_only=True)
 class ReadParams:
-    """Fetch retained output, or wait for more."""
+    """Fetch retained output, or wait for more.
+
+    Attributes:
+        process_id: Which process.
+        after_seq: Only what comes after this position; 0 when None.
+        max_bytes: Stop before this many bytes, but give at least one chunk.
+        wait_ms: How long to wait when there is nothing new.
+    """
 
     process_id: Name
-    """Which process."""
     after_seq: U64 | None = None
-    """Only what comes after this position; 0 when None."""
     max_bytes: U64 | None = None
-    """Stop before this many bytes, but give at least one chunk."""
     wait_ms: U64 | None = None
-    """How long to wait when there is nothing new."""
 
 
 @attrs.frozen
 class OutputChunk:
-    """Bytes a process wrote."""
+    """Bytes a process wrote.
+
+    Attributes:
+        seq: Position in the process's sequence.
+        stream: Which output.
+        chunk: The bytes; may end inside a character.
+    """
 
     seq: U64
-    """Position in the process's sequence."""
     stream: Stream
-    """Which output."""
     chunk: bytes
-    """The bytes; may end inside a character."""
 
 
 @attrs.frozen(kw_only=True)
 class ReadResult:
-    """Retained output and the state of the process."""
+    """Retained output and the state of the process.
+
+    Attributes:
+        chunks: In order of position.
+        next_seq: Where to go on: one after the last chunk given, or the next position of the process when nothing was
+            cut.
+        exited: The exit code is known. Output may still come.
+        exit_code: 128 + n after signal n.
+        closed: Nothing more will come.
+        failure: Why the process failed without an exit of its own.
+        sandbox_denied: The sandbox stopped it.
+        first_retained_seq: Ours: output before this position is gone.
+    """
 
     chunks: tuple[OutputChunk, ...]
-    """In order of position."""
     next_seq: U64
-    """Where to go on: one after the last chunk given, or the next position of the process when nothing was cut."""
     exited: bool
-    """The exit code is known. Output may still come."""
     exit_code: I32 | None
-    """128 + n after signal n."""
     closed: bool
-    """Nothing more will come."""
     failure: str | None
-    """Why the process failed without an exit of its own."""
     sandbox_denied: bool
-    """The sandbox stopped it."""
     first_retained_seq: U64 | None = attrs.field(default=None, metadata=LEFT_OUT)
-    """Ours: output before this position is gone."""
 
 
 @attrs.frozen(kw_only=True)
 class WriteParams:
-    """Give bytes to standard input, once per write id."""
+    """Give bytes to standard input, once per write id.
+
+    Attributes:
+        process_id: Which process.
+        chunk: The bytes.
+        write_id: Not empty; a second write with the same id is accepted and not done.
+        eof: Ours: close standard input after these bytes.
+    """
 
     process_id: Name
-    """Which process."""
     chunk: bytes = attrs.field(repr=_size_only)
-    """The bytes."""
     write_id: Name
-    """Not empty; a second write with the same id is accepted and not done."""
     eof: bool = attrs.field(default=False, metadata=LEFT_OUT)
-    """Ours: close standard input after these bytes."""
 
 
 @attrs.frozen(kw_only=True)
 class WriteResult:
-    """What became of the bytes."""
+    """What became of the bytes.
+
+    Attributes:
+        status: Accepted means queued.
+    """
 
     status: WriteStatus
-    """Accepted means queued."""
 
 
 @attrs.frozen(kw_only=True)
 class SignalParams:
-    """Send a signal to the process's group."""
+    """Send a signal to the process's group.
+
+    Attributes:
+        process_id: Which process; an unknown one is no error.
+        signal: Which signal.
+    """
 
     process_id: Name
-    """Which process; an unknown one is no error."""
     signal: Signal
-    """Which signal."""
 
 
 @attrs.frozen(kw_only=True)
 class TerminateParams:
-    """Kill the process's group."""
+    """Kill the process's group.
+
+    Attributes:
+        process_id: Which process; an unknown one is no error.
+        grace_ms: Ours: ask with SIGTERM first and wait this long.
+    """
 
     process_id: Name
-    """Which process; an unknown one is no error."""
     grace_ms: U64 | None = attrs.field(default=None, metadata=LEFT_OUT)
-    """Ours: ask with SIGTERM first and wait this long."""
 
 
 @attrs.frozen(kw_only=True)
 class TerminateResult:
-    """Whether there was something to kill."""
+    """Whether there was something to kill.
+
+    Attributes:
+        running: It ran until now.
+    """
 
     running: bool
-    """It ran until now."""
 
 
 @attrs.frozen(kw_only=True)
 class ProcessOutput:
-    """Bytes a process wrote, as they come."""
+    """Bytes a process wrote, as they come.
+
+    Attributes:
+        process_id: Which process.
+        seq: Position in the process's sequence, from 1.
+        stream: Which output.
+        chunk: The bytes; may end inside a character.
+    """
 
     process_id: Name
-    """Which process."""
     seq: U64
-    """Position in the process's sequence, from 1."""
     stream: Stream
-    """Which output."""
     chunk: bytes
-    """The bytes; may end inside a character."""
 
 
 @attrs.frozen(kw_only=True)
 class ProcessExited:
-    """The exit code is known. Output may still come."""
+    """The exit code is known. Output may still come.
+
+    Attributes:
+        process_id: Which process.
+        seq: Position in the process's sequence.
+        exit_code: 128 + n after signal n.
+        sandbox_denied: The sandbox stopped it.
+    """
 
     process_id: Name
-    """Which process."""
     seq: U64
-    """Position in the process's sequence."""
     exit_code: I32
-    """128 + n after signal n."""
     sandbox_denied: bool = False
-    """The sandbox stopped it."""
 
 
 @attrs.frozen(kw_only=True)
 class Survivor:
-    """A descendant that a kill of the group could not reach."""
+    """A descendant that a kill of the group could not reach.
+
+    Attributes:
+        pid: Its number in the environment.
+        name: Its name there.
+    """
 
     pid: U64
-    """Its number in the environment."""
     name: str
-    """Its name there."""
 
 
 @attrs.frozen(kw_only=True)
 class ProcessClosed:
-    """Nothing more will come: the last of the sequence."""
+    """Nothing more will come: the last of the sequence.
+
+    Attributes:
+        process_id: Which process.
+        seq: Position in the process's sequence.
+        drain_limited: Ours: a descendant still held the output when the drain limit ended the wait for end-of-file.
+        survivors: Ours: descendants left alive.
+    """
 
     process_id: Name
-    """Which process."""
     seq: U64
-    """Position in the process's sequence."""
     drain_limited: bool = attrs.field(default=False, metadata=LEFT_OUT)
-    """Ours: a descendant still held the output when the drain limit ended the wait for end-of-file."""
     survivors: tuple[Survivor, ...] = attrs.field(default=(), metadata=LEFT_OUT)
-    """Ours: descendants left alive."""
 
 
 ProcessEvent = ProcessOutput | ProcessExited | ProcessClosed

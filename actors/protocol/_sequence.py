@@ -31,14 +31,17 @@ EVENT_BYTES_MAX: Final = 1024 * 1024
 
 @attrs.frozen(kw_only=True)
 class OutputGap:
-    """Output that is gone: the executor no longer had it when it was asked for."""
+    """Output that is gone: the executor no longer had it when it was asked for.
+
+    Attributes:
+        process_id: Whose output.
+        first_seq: The first lost position.
+        last_seq: The last lost position.
+    """
 
     process_id: str
-    """Whose output."""
     first_seq: int
-    """The first lost position."""
     last_seq: int
-    """The last lost position."""
 
 
 OrderedEvent = ProcessEvent | OutputGap

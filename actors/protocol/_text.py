@@ -27,12 +27,15 @@ class TextDecoder:
 
 @attrs.frozen
 class CappedText:
-    """The beginning of a text."""
+    """The beginning of a text.
+
+    Attributes:
+        text: Whole characters only.
+        left_out_bytes: How many of the original bytes are not in it.
+    """
 
     text: str
-    """Whole characters only."""
     left_out_bytes: int
-    """How many of the original bytes are not in it."""
 
 
 def cap_text(data: bytes, max_bytes: int) -> CappedText:

@@ -38,7 +38,14 @@ class Cause(enum.Enum):
 
 
 class Verdict(enum.Enum):
-    """What came of asking the registry about a harness key."""
+    """What came of asking the registry about a harness key.
+
+    Attributes:
+        VALID: It is the key of this harness.
+        REJECTED: It is not.
+        TROUBLE: The registry could not say.
+        CREDENTIALS_REFUSED: The registry refused whoever asked.
+    """
 
     VALID = "valid"
     REJECTED = "rejected"

@@ -7,16 +7,19 @@ __all__ = ["FailureBudget"]
 
 @attrs.frozen
 class FailureBudget:
-    """How many more failures are borne. One that is full stays full; one that is empty says until when."""
+    """How many more failures are borne. One that is full stays full; one that is empty says until when.
+
+    Attributes:
+        burst: Failures borne at once.
+        refill_s: Time in which one failure is forgiven.
+        left: Failures still borne, at ``since_s``.
+        since_s: When ``left`` was true.
+    """
 
     burst: int
-    """Failures borne at once."""
     refill_s: float
-    """Time in which one failure is forgiven."""
     left: float
-    """Failures still borne, at ``since_s``."""
     since_s: float = 0.0
-    """When ``left`` was true."""
 
     @classmethod
     def full(cls, burst: int, refill_s: float) -> "FailureBudget":

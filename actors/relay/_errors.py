@@ -124,7 +124,15 @@ class ReassemblyFull(FramingError):
 
 
 class DisconnectReason(enum.Enum):
-    """Why a physical connection ended."""
+    """Why a physical connection ended.
+
+    Attributes:
+        LOCAL_SHUTDOWN: This side ended it.
+        PEER_CLOSE: The other side ended it.
+        READ_ERROR: Reading failed.
+        WRITE_ERROR: Writing failed.
+        PONG_TIMEOUT: A ping was not answered in time.
+    """
 
     LOCAL_SHUTDOWN = "local_shutdown"
     PEER_CLOSE = "peer_close"

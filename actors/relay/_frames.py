@@ -39,12 +39,15 @@ RESET_REASON = "noise_relay_protocol_error"
 
 @attrs.frozen
 class Data:
-    """One encrypted record."""
+    """One encrypted record.
+
+    Attributes:
+        seq: Position in its direction, from 0. Equals the record counter of the channel.
+        payload: Ciphertext with its tag.
+    """
 
     seq: int
-    """Position in its direction, from 0. Equals the record counter of the channel."""
     payload: bytes = attrs.field(repr=lambda payload: f"<{len(payload)} bytes>")
-    """Ciphertext with its tag."""
 
 
 @attrs.frozen
@@ -54,18 +57,24 @@ class Ack:
 
 @attrs.frozen
 class Resume:
-    """Claims the stream id at the router."""
+    """Claims the stream id at the router.
+
+    Attributes:
+        next_seq: Always 0: nothing is retransmitted.
+    """
 
     next_seq: int = 0
-    """Always 0: nothing is retransmitted."""
 
 
 @attrs.frozen
 class Reset:
-    """Ends the stream."""
+    """Ends the stream.
+
+    Attributes:
+        reason: Unauthenticated text. Never shown.
+    """
 
     reason: str
-    """Unauthenticated text. Never shown."""
 
 
 @attrs.frozen
@@ -75,10 +84,13 @@ class Heartbeat:
 
 @attrs.frozen
 class Handshake:
-    """One message of the key exchange."""
+    """One message of the key exchange.
+
+    Attributes:
+        payload: Opaque to everybody but the two ends.
+    """
 
     payload: bytes = attrs.field(repr=lambda payload: f"<{len(payload)} bytes>")
-    """Opaque to everybody but the two ends."""
 
 
 Body = Data | Ack | Resume | Reset | Heartbeat | Handshake
@@ -86,26 +98,32 @@ Body = Data | Ack | Resume | Reset | Heartbeat | Handshake
 
 @attrs.frozen
 class TraceContext:
-    """W3C trace context that travels in clear beside the first record of a request."""
+    """W3C trace context that travels in clear beside the first record of a request.
+
+    Attributes:
+        traceparent: The `traceparent` value.
+        tracestate: The `tracestate` value, or nothing.
+    """
 
     traceparent: str
-    """The `traceparent` value."""
     tracestate: str = ""
-    """The `tracestate` value, or nothing."""
 
 
 @attrs.frozen
 class Frame:
-    """One valid relay frame."""
+    """One valid relay frame.
+
+    Attributes:
+        stream_id: Whose frame it is.
+        body: What it carries.
+        ack: Records consumed by the sender of this frame, counted from the first. 0 says nothing.
+        trace: Trace context, on the first record of a request only.
+    """
 
     stream_id: str
-    """Whose frame it is."""
     body: Body
-    """What it carries."""
     ack: int = 0
-    """Records consumed by the sender of this frame, counted from the first. 0 says nothing."""
     trace: TraceContext | None = None
-    """Trace context, on the first record of a request only."""
 
 
 class UncheckedFrame:

@@ -12,7 +12,13 @@ __all__ = ["Liveness", "LivenessAction"]
 
 
 class LivenessAction(enum.Enum):
-    """What is due."""
+    """What is due.
+
+    Attributes:
+        WAIT: Nothing; look again later.
+        PING: Send a ping.
+        CUT: End the connection: a ping went unanswered.
+    """
 
     WAIT = "wait"
     PING = "ping"
@@ -21,18 +27,21 @@ class LivenessAction(enum.Enum):
 
 @attrs.frozen
 class Liveness:
-    """One connection's signs of life. One ping at a time is out; missed ticks are skipped, not made up for."""
+    """One connection's signs of life. One ping at a time is out; missed ticks are skipped, not made up for.
+
+    Attributes:
+        interval_s: Time between pings.
+        limit_s: How long a peer may be silent after a ping.
+        heard_s: When something last arrived, or when the wait for it began.
+        next_ping_s: When the next ping is due, if none is out.
+        pinged_s: When the ping that is still out was written.
+    """
 
     interval_s: float
-    """Time between pings."""
     limit_s: float
-    """How long a peer may be silent after a ping."""
     heard_s: float
-    """When something last arrived, or when the wait for it began."""
     next_ping_s: float
-    """When the next ping is due, if none is out."""
     pinged_s: float | None = None
-    """When the ping that is still out was written."""
 
     @classmethod
     def begin(cls, interval_s: float, limit_s: float, now_s: float) -> "Liveness":

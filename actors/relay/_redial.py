@@ -12,16 +12,19 @@ __all__ = ["Redial"]
 
 @attrs.frozen(kw_only=True)
 class Redial:
-    """One client's place in its schedule."""
+    """One client's place in its schedule.
+
+    Attributes:
+        first_s: The first delay, before it is spread.
+        cap_s: The longest delay, before it is spread.
+        stable_s: How long a connection must have lasted for the delays to start again.
+        failures: Attempts and short connections since the last one that lasted.
+    """
 
     first_s: float = attrs.field(default=1.0, validator=gt(0))
-    """The first delay, before it is spread."""
     cap_s: float = attrs.field(default=30.0, validator=gt(0))
-    """The longest delay, before it is spread."""
     stable_s: float = attrs.field(default=10.0, validator=gt(0))
-    """How long a connection must have lasted for the delays to start again."""
     failures: int = 0
-    """Attempts and short connections since the last one that lasted."""
 
     def after_connection(self, lived_s: float) -> "Redial":
         """Note that a connection ended."""

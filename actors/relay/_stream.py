@@ -36,22 +36,25 @@ class Channel(Protocol):
 
 @attrs.frozen(kw_only=True)
 class StreamStatistics:
-    """What one stream has carried and holds, at one moment."""
+    """What one stream has carried and holds, at one moment.
+
+    Attributes:
+        records_sent: Records written, or about to be.
+        records_received: Records taken in order.
+        queued_messages: Messages that wait for `receive`.
+        queued_bytes: Their size.
+        queued_bytes_peak: The most their size has been.
+        unsent_bytes: Plaintext that waits to be sent.
+        peer_acknowledges: Whether the peer takes part in the flow control.
+    """
 
     records_sent: int
-    """Records written, or about to be."""
     records_received: int
-    """Records taken in order."""
     queued_messages: int
-    """Messages that wait for `receive`."""
     queued_bytes: int
-    """Their size."""
     queued_bytes_peak: int
-    """The most their size has been."""
     unsent_bytes: int
-    """Plaintext that waits to be sent."""
     peer_acknowledges: bool
-    """Whether the peer takes part in the flow control."""
 
 
 class RelayStream:

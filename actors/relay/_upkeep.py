@@ -47,14 +47,17 @@ class ExecutorRegistration(Protocol):
 
 @attrs.frozen(kw_only=True)
 class UpkeepEvent:
-    """One step of keeping an executor reachable."""
+    """One step of keeping an executor reachable.
+
+    Attributes:
+        what: `registered`, `connected`, `disconnected`, `dial failed` or `registration failed`.
+        why: The reason, without any secret.
+        retry_in_s: How long until the next attempt.
+    """
 
     what: str
-    """`registered`, `connected`, `disconnected`, `dial failed` or `registration failed`."""
     why: str = ""
-    """The reason, without any secret."""
     retry_in_s: float | None = None
-    """How long until the next attempt."""
 
 
 async def keep_executor_connected(

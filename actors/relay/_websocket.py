@@ -197,18 +197,21 @@ async def _open_tcp(host: str, port: int) -> trio.abc.Stream:
 
 @attrs.frozen(kw_only=True)
 class WebSocketDialer:
-    """Dials `ws` and `wss` URLs. Never follows a redirect, never shows a URL beyond its path."""
+    """Dials `ws` and `wss` URLs. Never follows a redirect, never shows a URL beyond its path.
+
+    Attributes:
+        limits: Sizes and times of the connections.
+        connect_s: How long connecting may take, WebSocket handshake included.
+        headers: Headers to send with the WebSocket handshake.
+        ssl_context: How to judge certificates; the system's rules when None.
+        open_stream: How to reach a host and port.
+    """
 
     limits: RelayLimits = attrs.field(factory=RelayLimits)
-    """Sizes and times of the connections."""
     connect_s: float = attrs.field(default=10.0)
-    """How long connecting may take, WebSocket handshake included."""
     headers: Sequence[tuple[str, str]] = attrs.field(default=(), repr=False)
-    """Headers to send with the WebSocket handshake."""
     ssl_context: SSLContext | None = attrs.field(default=None, repr=False)
-    """How to judge certificates; the system's rules when None."""
     open_stream: Callable[[str, int], Awaitable[trio.abc.Stream]] = attrs.field(default=_open_tcp, repr=False)
-    """How to reach a host and port."""
 
     @asynccontextmanager
     async def dial(self, url: str) -> AsyncGenerator[WebSocketConnection, None]:

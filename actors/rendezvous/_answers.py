@@ -79,30 +79,36 @@ class RegistryAnswerInvalid(RegistryError):
 
 @attrs.frozen(kw_only=True)
 class RemoteRegistration:
-    """What `register` gives an executor."""
+    """What `register` gives an executor.
+
+    Attributes:
+        environment_id: What is served.
+        url: Where to dial; a secret from its first `?` on.
+        executor_registration_id: Names the registration.
+    """
 
     environment_id: str
-    """What is served."""
     url: str = attrs.field(repr=cut_url)
-    """Where to dial; a secret from its first `?` on."""
     executor_registration_id: str
-    """Names the registration."""
 
 
 @attrs.frozen(kw_only=True)
 class HarnessConnection:
-    """What `connect` gives a harness: everything for one physical connection attempt."""
+    """What `connect` gives a harness: everything for one physical connection attempt.
+
+    Attributes:
+        websocket_url: Where to dial.
+        environment_id: What the stream is bound to.
+        executor_registration_id: What the stream is bound to.
+        executor_public_key: Who must answer.
+        harness_key_authorization: What the executor has checked.
+    """
 
     websocket_url: str = attrs.field(repr=lambda url: "<redacted>")
-    """Where to dial."""
     environment_id: str
-    """What the stream is bound to."""
     executor_registration_id: str
-    """What the stream is bound to."""
     executor_public_key: PublicKey
-    """Who must answer."""
     harness_key_authorization: str = attrs.field(repr=lambda secret: "<redacted>")
-    """What the executor has checked."""
 
 
 def is_retryable(status: int, code: str | None) -> bool:

@@ -20,22 +20,25 @@ def _checked_token(instance: "Grant", attribute: object, value: str) -> None:
 
 @attrs.frozen(kw_only=True)
 class Grant:
-    """What the holder of one bearer token may do. Tenants do not see each other."""
+    """What the holder of one bearer token may do. Tenants do not see each other.
+
+    Attributes:
+        token: The bearer token, random and at least 16 characters long.
+        name: Names the holder in statistics. No secret.
+        tenant: Whose environments these are. The same id under two tenants is two environments.
+        may_register: Whether it may register executors and validate harness keys.
+        may_connect: Whether it may connect to executors.
+        environments: The only environment ids it may name; every id when None.
+    """
 
     token: str = attrs.field(repr=False, validator=_checked_token)
-    """The bearer token, random and at least 16 characters long."""
     name: str
-    """Names the holder in statistics. No secret."""
     tenant: str = "default"
-    """Whose environments these are. The same id under two tenants is two environments."""
     may_register: bool = True
-    """Whether it may register executors and validate harness keys."""
     may_connect: bool = True
-    """Whether it may connect to executors."""
     environments: frozenset[str] | None = attrs.field(
         default=None, validator=attrs.validators.optional(attrs.validators.instance_of(frozenset))
     )
-    """The only environment ids it may name; every id when None."""
 
     def may_name(self, environment_id: str) -> bool:
         """Whether the holder may use this id at all."""

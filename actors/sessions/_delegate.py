@@ -36,16 +36,19 @@ class Delegate(Protocol):
 
 @attrs.frozen
 class DelegateFailed:
-    """A delegate raised something that had no place. Neither its session nor its cell is hurt."""
+    """A delegate raised something that had no place. Neither its session nor its cell is hurt.
+
+    Attributes:
+        cell_id: Whose delegate.
+        where: Which of its methods.
+        error: What it raised.
+    """
 
     cell_id: str
-    """Whose delegate."""
 
     where: str
-    """Which of its methods."""
 
     error: Exception
-    """What it raised."""
 
 
 Report = Callable[[DelegateFailed], None]

@@ -118,19 +118,23 @@ class ToolFailed(SessionsError):
 
 @attrs.frozen(kw_only=True)
 class Lost:
-    """What is known to have been lost with one generation of a session."""
+    """What is known to have been lost with one generation of a session.
+
+    Attributes:
+        generation: Which.
+        running_cells: Cells that had not ended, in the order they began.
+        unanswered_tool_calls: Calls given to a delegate whose answer the host never acknowledged. They may have had
+            their effect.
+        cause: Why the generation ended.
+    """
 
     generation: int
-    """Which."""
 
     running_cells: tuple[str, ...] = ()
-    """Cells that had not ended, in the order they began."""
 
     unanswered_tool_calls: tuple[ToolCall, ...] = ()
-    """Calls given to a delegate whose answer the host never acknowledged. They may have had their effect."""
 
     cause: SessionsError = attrs.field(eq=False)
-    """Why the generation ended."""
 
 
 class SessionReset(SessionsError):

@@ -18,22 +18,25 @@ from actors.sessions.grpc import Channel, ChannelOptions, Dial, open_channel
 
 @attrs.frozen(kw_only=True)
 class ProviderStatistics:
-    """What a provider has done and is doing."""
+    """What a provider has done and is doing.
+
+    Attributes:
+        generations: Host sessions ever begun, failed openings included.
+        sessions_live: Host sessions that are open or being opened.
+        connections_dialled: Connections ever made.
+        connections_open: Connections at this moment.
+        delegate_failures: Delegates that raised something that had no place.
+    """
 
     generations: int = 0
-    """Host sessions ever begun, failed openings included."""
 
     sessions_live: int = 0
-    """Host sessions that are open or being opened."""
 
     connections_dialled: int = 0
-    """Connections ever made."""
 
     connections_open: int = 0
-    """Connections at this moment."""
 
     delegate_failures: int = 0
-    """Delegates that raised something that had no place."""
 
 
 def _report_nothing(_: DelegateFailed) -> None:

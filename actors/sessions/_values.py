@@ -42,27 +42,40 @@ def _items(items: "Iterable[ContentItem]") -> "tuple[ContentItem, ...]":
 
 
 class OutputTruncation(enum.Enum):
-    """Who cuts long output."""
+    """Who cuts long output.
+
+    Attributes:
+        CLIENT: The session hands output out untouched; its holder cuts (`render_response`).
+        SERVER: The host cuts; what the session hands out is final.
+    """
 
     CLIENT = "client"
-    """The session hands output out untouched; its holder cuts (`render_response`)."""
 
     SERVER = "server"
-    """The host cuts; what the session hands out is final."""
 
 
 class ToolKind(enum.Enum):
-    """How a tool is called."""
+    """How a tool is called.
+
+    Attributes:
+        FUNCTION: With one JSON value.
+        FREEFORM: With one text.
+    """
 
     FUNCTION = "function"
-    """With one JSON value."""
 
     FREEFORM = "freeform"
-    """With one text."""
 
 
 class ImageDetail(enum.Enum):
-    """How closely an image is to be looked at."""
+    """How closely an image is to be looked at.
+
+    Attributes:
+        AUTO: The model decides.
+        LOW: In few, large parts.
+        HIGH: In many, small parts.
+        ORIGINAL: As it is.
+    """
 
     AUTO = "auto"
     LOW = "low"
@@ -72,38 +85,47 @@ class ImageDetail(enum.Enum):
 
 @attrs.frozen(kw_only=True)
 class CellExecutionLimits:
-    """Bounds of every cell of a session."""
+    """Bounds of every cell of a session.
+
+    Attributes:
+        max_yield_time_ms: Longest observation; 0 yields at once.
+        max_heap_size_bytes: Heap of one cell, where the host enforces it.
+    """
 
     max_yield_time_ms: int | None = attrs.field(default=None, validator=_not_negative)
-    """Longest observation; 0 yields at once."""
 
     max_heap_size_bytes: int | None = attrs.field(default=None, validator=_not_negative)
-    """Heap of one cell, where the host enforces it."""
 
 
 @attrs.frozen(kw_only=True)
 class SessionOptions:
-    """What a session asks of its host."""
+    """What a session asks of its host.
+
+    Attributes:
+        output_truncation: The mode asked for; the first host's answer is pinned (`Session.output_truncation`).
+        cell_execution_limits: None: the host's own.
+        max_pending_tool_calls: Tool calls open at once; None: 1,024; hosts cut it at 4,096.
+    """
 
     output_truncation: OutputTruncation = OutputTruncation.CLIENT
-    """The mode asked for; the first host's answer is pinned (`Session.output_truncation`)."""
 
     cell_execution_limits: CellExecutionLimits | None = None
-    """None: the host's own."""
 
     max_pending_tool_calls: int | None = attrs.field(default=None, validator=_not_negative)
-    """Tool calls open at once; None: 1,024; hosts cut it at 4,096."""
 
 
 @attrs.frozen
 class ToolName:
-    """The name a tool call carries."""
+    """The name a tool call carries.
+
+    Attributes:
+        name: 1 to 256 bytes.
+        namespace: None, the empty one and `functions` are the same namespace.
+    """
 
     name: str
-    """1 to 256 bytes."""
 
     namespace: str | None = None
-    """None, the empty one and `functions` are the same namespace."""
 
     @property
     def key(self) -> tuple[str, str]:
@@ -113,86 +135,104 @@ class ToolName:
 
 @attrs.frozen(kw_only=True)
 class ToolDefinition:
-    """A tool that the script of one execution may call."""
+    """A tool that the script of one execution may call.
+
+    Attributes:
+        name: Becomes the name in JavaScript.
+        tool_name: What its calls carry.
+        description: For whoever writes the script.
+        kind: How it is called.
+        input_schema: JSON schema of what it takes; None: not said.
+        output_schema: JSON schema of what it gives; None: not said.
+    """
 
     name: str
-    """Becomes the name in JavaScript."""
 
     tool_name: ToolName
-    """What its calls carry."""
 
     description: str = ""
-    """For whoever writes the script."""
 
     kind: ToolKind = ToolKind.FUNCTION
-    """How it is called."""
 
     input_schema: Json = None
-    """JSON schema of what it takes; None: not said."""
 
     output_schema: Json = None
-    """JSON schema of what it gives; None: not said."""
 
 
 @attrs.frozen(kw_only=True)
 class ExecuteRequest:
-    """A script to run in a cell of its own."""
+    """A script to run in a cell of its own.
+
+    Attributes:
+        tool_call_id: The caller's own id of this call, 1 to 256 bytes; notifications carry it.
+        source: An ES module.
+        enabled_tools: What the script may call.
+        yield_time_ms: How long the first observation may take; None: 10,000.
+        max_output_tokens: Budget of the first observation, where the host cuts; None: 10,000.
+    """
 
     tool_call_id: str
-    """The caller's own id of this call, 1 to 256 bytes; notifications carry it."""
 
     source: str
-    """An ES module."""
 
     enabled_tools: tuple[ToolDefinition, ...] = attrs.field(default=(), converter=_tools)
-    """What the script may call."""
 
     yield_time_ms: int | None = attrs.field(default=None, validator=_not_negative)
-    """How long the first observation may take; None: 10,000."""
 
     max_output_tokens: int | None = attrs.field(default=None, validator=_not_negative)
-    """Budget of the first observation, where the host cuts; None: 10,000."""
 
 
 @attrs.frozen
 class WaitRequest:
-    """A wish to see the next of a cell."""
+    """A wish to see the next of a cell.
+
+    Attributes:
+        cell_id: As the session named it.
+        yield_time_ms: How long to wait for the end before whatever there is comes back.
+        max_output_tokens: Budget of this observation, where the host cuts; None: 10,000.
+    """
 
     cell_id: str
-    """As the session named it."""
 
     yield_time_ms: int = attrs.field(default=DEFAULT_YIELD_TIME_MS, validator=_not_negative)
-    """How long to wait for the end before whatever there is comes back."""
 
     max_output_tokens: int | None = attrs.field(default=None, kw_only=True, validator=_not_negative)
-    """Budget of this observation, where the host cuts; None: 10,000."""
 
 
 @attrs.frozen
 class InputText:
-    """A piece of text that a script put out."""
+    """A piece of text that a script put out.
+
+    Attributes:
+        text: May be empty.
+    """
 
     text: str
-    """May be empty."""
 
 
 @attrs.frozen
 class InputImage:
-    """An image that a script put out."""
+    """An image that a script put out.
+
+    Attributes:
+        image_url: A data URL.
+        detail: None: the host did not say.
+    """
 
     image_url: str
-    """A data URL."""
 
     detail: ImageDetail | None = None
-    """None: the host did not say."""
 
 
 @attrs.frozen
 class InputAudio:
-    """A clip that a script put out."""
+    """A clip that a script put out.
+
+    Attributes:
+        audio_url: A data URL.
+    """
 
     audio_url: str
-    """A data URL."""
 
 
 ContentItem: TypeAlias = InputText | InputImage | InputAudio
@@ -212,20 +252,35 @@ class _Response:
 
 @attrs.frozen(kw_only=True)
 class Yielded(_Response):
-    """The observation ended, the cell goes on."""
+    """The observation ended, the cell goes on.
+
+    Attributes:
+        cell_id, content_items, host_duration_ns: The cell as `wait` and `terminate` take it, what its script put out
+            since the observation before, and how long the host took by its own clock (never part of a comparison).
+    """
 
 
 @attrs.frozen(kw_only=True)
 class Terminated(_Response):
-    """The cell was terminated."""
+    """The cell was terminated.
+
+    Attributes:
+        cell_id, content_items, host_duration_ns: The cell as `wait` and `terminate` take it, what its script put out
+            since the observation before, and how long the host took by its own clock (never part of a comparison).
+    """
 
 
 @attrs.frozen(kw_only=True)
 class Result(_Response):
-    """The script ended."""
+    """The script ended.
+
+    Attributes:
+        error_text: None: it succeeded. Even an empty text means that it failed.
+        cell_id, content_items, host_duration_ns: The cell as `wait` and `terminate` take it, what its script put out
+            since the observation before, and how long the host took by its own clock (never part of a comparison).
+    """
 
     error_text: str | None = None
-    """None: it succeeded. Even an empty text means that it failed."""
 
 
 RuntimeResponse: TypeAlias = Yielded | Terminated | Result
@@ -233,21 +288,27 @@ RuntimeResponse: TypeAlias = Yielded | Terminated | Result
 
 @attrs.frozen
 class LiveCell:
-    """The cell was there."""
+    """The cell was there.
+
+    Attributes:
+        response: What was seen of it.
+        buffered_for_ns: How long a finished result had lain ready; None: it had not.
+    """
 
     response: RuntimeResponse
-    """What was seen of it."""
 
     buffered_for_ns: int | None = attrs.field(default=None, kw_only=True, eq=False)
-    """How long a finished result had lain ready; None: it had not."""
 
 
 @attrs.frozen
 class MissingCell:
-    """The cell had ended before, or never was."""
+    """The cell had ended before, or never was.
+
+    Attributes:
+        response: A `Result` that says so.
+    """
 
     response: RuntimeResponse
-    """A `Result` that says so."""
 
 
 WaitOutcome: TypeAlias = LiveCell | MissingCell
@@ -255,36 +316,42 @@ WaitOutcome: TypeAlias = LiveCell | MissingCell
 
 @attrs.frozen(kw_only=True)
 class ToolCall:
-    """A tool called by a script."""
+    """A tool called by a script.
+
+    Attributes:
+        cell_id: Whose script, as the session names it.
+        runtime_tool_call_id: The script's own number of the call, as `tool-1`.
+        tool_name: Which tool, as it was defined.
+        tool_kind: How it was called.
+        input: What it was called with; None also when it was called with nothing (`input_given`).
+        input_given: Whether there was an argument.
+    """
 
     cell_id: str
-    """Whose script, as the session names it."""
 
     runtime_tool_call_id: str
-    """The script's own number of the call, as `tool-1`."""
 
     tool_name: ToolName
-    """Which tool, as it was defined."""
 
     tool_kind: ToolKind
-    """How it was called."""
 
     input: Json = None
-    """What it was called with; None also when it was called with nothing (`input_given`)."""
 
     input_given: bool = True
-    """Whether there was an argument."""
 
 
 @attrs.frozen(kw_only=True)
 class Notification:
-    """A text that a script sent while it ran."""
+    """A text that a script sent while it ran.
+
+    Attributes:
+        cell_id: Whose script, as the session names it.
+        tool_call_id: The id of the execute request it belongs to.
+        text: What it said.
+    """
 
     cell_id: str
-    """Whose script, as the session names it."""
 
     tool_call_id: str
-    """The id of the execute request it belongs to."""
 
     text: str
-    """What it said."""

@@ -26,26 +26,26 @@ _TRIES_MAX = 5
 
 @attrs.frozen(kw_only=True)
 class ChannelOptions:
-    """How a channel treats its peer."""
+    """How a channel treats its peer.
 
-    limits: Limits = attrs.field(factory=Limits)
-    """Bounds of each connection and call."""
-
-    keepalive: KeepalivePolicy = attrs.field(factory=lambda: KeepalivePolicy(interval_s=330.0, timeout_s=20.0))
-    """When a silent server is asked whether it is there.
-
-    Servers made with grpcio close a connection that asks more often than every 300 s. Against a server of
-    this package 10 s and less are fine.
+    Attributes:
+        limits: Bounds of each connection and call.
+        keepalive: When a silent server is asked whether it is there. Servers made with grpcio close a connection that
+            asks more often than every 300 s. Against a server of this package 10 s and less are fine.
+        connections_max: Another connection is opened only when no open one has room for a call.
+        connect_timeout_s: How long a connection may take until the server has answered on it.
+        user_agent: What the server is told of the caller.
     """
 
+    limits: Limits = attrs.field(factory=Limits)
+
+    keepalive: KeepalivePolicy = attrs.field(factory=lambda: KeepalivePolicy(interval_s=330.0, timeout_s=20.0))
+
     connections_max: int = attrs.field(default=8, validator=attrs.validators.ge(1))
-    """Another connection is opened only when no open one has room for a call."""
 
     connect_timeout_s: float = 20.0
-    """How long a connection may take until the server has answered on it."""
 
     user_agent: str = "grpc-python-trio"
-    """What the server is told of the caller."""
 
 
 class Channel:

@@ -17,16 +17,19 @@ from actors.sessions.grpc._stream import Stream
 
 @attrs.frozen
 class Reply(Generic[Message]):
-    """The whole answer of a call that has one response."""
+    """The whole answer of a call that has one response.
+
+    Attributes:
+        message: The response.
+        headers: What came before it.
+        trailers: What came after it.
+    """
 
     message: Message
-    """The response."""
 
     headers: Metadata
-    """What came before it."""
 
     trailers: Metadata
-    """What came after it."""
 
 
 class ClientCall(Generic[Request, Response]):

@@ -29,51 +29,59 @@ def _between(low: float, high: float) -> Callable[[object, Any, float], None]:
 
 @attrs.frozen(kw_only=True)
 class Limits:
-    """How much one peer may ask of this end. Every field has a bound, and none is infinite."""
+    """How much one peer may ask of this end. Every field has a bound, and none is infinite.
+
+    Attributes:
+        message_bytes_max: Largest message in either direction, unpacked.
+        header_list_bytes_max: Largest header block accepted, counted as HTTP/2 does (32 bytes more for each field).
+        concurrent_calls_max: Calls open at once on one connection; a server refuses more, unprocessed, and a client
+            waits.
+        stream_window_bytes: What a peer may send on one call before the handler takes it.
+        connection_window_bytes: What a peer may send on all calls before this end reads it.
+        frame_bytes_max: Largest HTTP/2 frame accepted.
+        queued_bytes_max: What one call may have waiting to be sent before `send` waits; one message may go over it.
+        backlog_bytes_max: Replies to control frames that may wait for a peer that does not read; then reading stops
+            too.
+        resets_per_s_max: Resets, pings and settings that a peer may send per second in the long run.
+        resets_burst_max: How many of those may come at once. Over it the connection ends with ENHANCE_YOUR_CALM.
+        oversize_status: What a call that breaks `message_bytes_max` ends with.
+    """
 
     message_bytes_max: int = attrs.field(default=64 * MIB, validator=_between(0, 2**32 - 1))
-    """Largest message in either direction, unpacked."""
 
     header_list_bytes_max: int = attrs.field(default=16 * KIB, validator=_between(1 * KIB, 1 * MIB))
-    """Largest header block accepted, counted as HTTP/2 does (32 bytes more for each field)."""
 
     concurrent_calls_max: int = attrs.field(default=1_000, validator=_between(1, 2**31 - 1))
-    """Calls open at once on one connection; a server refuses more, unprocessed, and a client waits."""
 
     stream_window_bytes: int = attrs.field(default=1 * MIB, validator=_between(64 * KIB, _WINDOW_MAX))
-    """What a peer may send on one call before the handler takes it."""
 
     connection_window_bytes: int = attrs.field(default=2 * MIB, validator=_between(64 * KIB, _WINDOW_MAX))
-    """What a peer may send on all calls before this end reads it."""
 
     frame_bytes_max: int = attrs.field(default=64 * KIB, validator=_between(16 * KIB, 2**24 - 1))
-    """Largest HTTP/2 frame accepted."""
 
     queued_bytes_max: int = attrs.field(default=256 * KIB, validator=_between(1, 2**31 - 1))
-    """What one call may have waiting to be sent before `send` waits; one message may go over it."""
 
     backlog_bytes_max: int = attrs.field(default=1 * MIB, validator=_between(64 * KIB, 2**31 - 1))
-    """Replies to control frames that may wait for a peer that does not read; then reading stops too."""
 
     resets_per_s_max: int = attrs.field(default=1_000, validator=_between(1, 2**31 - 1))
-    """Resets, pings and settings that a peer may send per second in the long run."""
 
     resets_burst_max: int = attrs.field(default=5_000, validator=_between(1, 2**31 - 1))
-    """How many of those may come at once. Over it the connection ends with ENHANCE_YOUR_CALM."""
 
     oversize_status: Callable[[MessageTooLarge], Status] = describe_oversize
-    """What a call that breaks `message_bytes_max` ends with."""
 
 
 @attrs.frozen(kw_only=True)
 class KeepalivePolicy:
-    """When to ask whether a silent peer is still there."""
+    """When to ask whether a silent peer is still there.
+
+    Attributes:
+        interval_s: Silence after which a ping is sent; infinite: never.
+        timeout_s: Further silence after which the connection counts as lost.
+        without_calls: Whether to ask while no call is open.
+    """
 
     interval_s: float = attrs.field(default=30.0, validator=_between(0.001, math.inf))
-    """Silence after which a ping is sent; infinite: never."""
 
     timeout_s: float = attrs.field(default=10.0, validator=_between(0.001, 1e6))
-    """Further silence after which the connection counts as lost."""
 
     without_calls: bool = False
-    """Whether to ask while no call is open."""

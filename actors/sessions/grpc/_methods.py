@@ -12,13 +12,16 @@ Message = TypeVar("Message")
 
 @attrs.frozen
 class Codec(Generic[Message]):
-    """Two functions between a message and its bytes."""
+    """Two functions between a message and its bytes.
+
+    Attributes:
+        serialise: Never called with anything but a message of this method.
+        parse: May raise any exception for bytes that are no message; the call then ends with INTERNAL.
+    """
 
     serialise: Callable[[Message], bytes]
-    """Never called with anything but a message of this method."""
 
     parse: Callable[[bytes], Message]
-    """May raise any exception for bytes that are no message; the call then ends with INTERNAL."""
 
 
 def _same(data: bytes) -> bytes:
@@ -36,22 +39,25 @@ def _is_path(_: object, __: "attrs.Attribute[str]", value: str) -> None:
 
 @attrs.frozen
 class Method(Generic[Request, Response]):
-    """One method of a service, as both ends know it."""
+    """One method of a service, as both ends know it.
+
+    Attributes:
+        path: `/package.Service/Method`.
+        request: How requests are written and read.
+        response: How responses are written and read.
+        client_streaming: Whether the caller sends any number of messages, not exactly one.
+        server_streaming: Whether the handler sends any number of messages, not exactly one.
+    """
 
     path: str = attrs.field(validator=_is_path)
-    """`/package.Service/Method`."""
 
     request: Codec[Request] = attrs.field(repr=False)
-    """How requests are written and read."""
 
     response: Codec[Response] = attrs.field(repr=False)
-    """How responses are written and read."""
 
     client_streaming: bool = attrs.field(default=False, kw_only=True)
-    """Whether the caller sends any number of messages, not exactly one."""
 
     server_streaming: bool = attrs.field(default=False, kw_only=True)
-    """Whether the handler sends any number of messages, not exactly one."""
 
 
 AnyMethod = Method[Any, Any]

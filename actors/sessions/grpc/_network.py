@@ -17,25 +17,28 @@ from actors.sessions.grpc._preface import ALPN, alpn_of
 
 @attrs.frozen
 class Target:
-    """Where a server is."""
+    """Where a server is.
+
+    Attributes:
+        text: As the user wrote it.
+        scheme: `http` or `https`.
+        authority: What requests name as their host.
+        host: Empty for a unix socket.
+        port: 0 for a unix socket.
+        path: Of a unix socket; empty otherwise.
+    """
 
     text: str
-    """As the user wrote it."""
 
     scheme: str
-    """`http` or `https`."""
 
     authority: str
-    """What requests name as their host."""
 
     host: str = ""
-    """Empty for a unix socket."""
 
     port: int = 0
-    """0 for a unix socket."""
 
     path: str = ""
-    """Of a unix socket; empty otherwise."""
 
 
 def parse_target(text: str) -> Target:

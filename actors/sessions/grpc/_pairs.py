@@ -10,10 +10,13 @@ MetadataLike = Iterable[tuple[str, str | bytes]]
 
 @attrs.frozen(repr=False)
 class Metadata:
-    """Pairs in the order they came; a key may come more than once."""
+    """Pairs in the order they came; a key may come more than once.
+
+    Attributes:
+        pairs: Lower-case keys; bytes under keys that end in `-bin`, text under all others.
+    """
 
     pairs: tuple[tuple[str, str | bytes], ...] = ()
-    """Lower-case keys; bytes under keys that end in `-bin`, text under all others."""
 
     def __repr__(self) -> str:
         # Values stay out: metadata carries credentials.

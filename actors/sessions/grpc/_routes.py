@@ -38,13 +38,16 @@ class Requests(Generic[Message]):
 
 @attrs.frozen
 class Route:
-    """A method and what serves it; made by `unary`, `server_stream`, `client_stream` and `bidirectional`."""
+    """A method and what serves it; made by `unary`, `server_stream`, `client_stream` and `bidirectional`.
+
+    Attributes:
+        method: Its name, messages and shape.
+        run: Serve one call of it; returning means OK.
+    """
 
     method: AnyMethod
-    """Its name, messages and shape."""
 
     run: Callable[[ServerCall], Awaitable[None]] = attrs.field(repr=False)
-    """Serve one call of it; returning means OK."""
 
 
 def unary(method: Method[Request, Response], handler: Callable[[ServerCall, Request], Awaitable[Response]]) -> Route:

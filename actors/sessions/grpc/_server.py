@@ -30,16 +30,19 @@ _CRASHED: Final = Status(StatusCode.UNKNOWN, "the handler of the call failed")
 
 @attrs.frozen
 class HandlerCrashed:
-    """A handler raised something other than `Abort`; its caller was told UNKNOWN and no more."""
+    """A handler raised something other than `Abort`; its caller was told UNKNOWN and no more.
+
+    Attributes:
+        path: The method.
+        peer: The caller's address.
+        error: What it raised.
+    """
 
     path: str
-    """The method."""
 
     peer: str
-    """The caller's address."""
 
     error: BaseException
-    """What it raised."""
 
 
 def _report_nothing(_: HandlerCrashed) -> None:
@@ -48,42 +51,48 @@ def _report_nothing(_: HandlerCrashed) -> None:
 
 @attrs.frozen(kw_only=True)
 class ServerOptions:
-    """How a server treats its peers."""
+    """How a server treats its peers.
+
+    Attributes:
+        limits: Bounds of each connection.
+        keepalive: When a silent caller is asked whether it is there.
+        first_bytes_timeout_s: How long a new connection may take to shake hands and show what it speaks.
+        report: Called for each handler that crashed; it must not raise.
+        other_protocol: Serves a connection that does not speak HTTP/2, given its first bytes; then it is closed.
+    """
 
     limits: Limits = attrs.field(factory=Limits)
-    """Bounds of each connection."""
 
     keepalive: KeepalivePolicy = attrs.field(factory=KeepalivePolicy)
-    """When a silent caller is asked whether it is there."""
 
     first_bytes_timeout_s: float = 10.0
-    """How long a new connection may take to shake hands and show what it speaks."""
 
     report: Callable[[HandlerCrashed], None] = _report_nothing
-    """Called for each handler that crashed; it must not raise."""
 
     other_protocol: Callable[[trio.abc.Stream, bytes], Awaitable[None]] | None = None
-    """Serves a connection that does not speak HTTP/2, given its first bytes; then it is closed."""
 
 
 @attrs.frozen(kw_only=True)
 class ServerStatistics:
-    """What a server has done and is doing."""
+    """What a server has done and is doing.
+
+    Attributes:
+        connections_open: Connections at this moment.
+        calls_open: Calls whose handlers run at this moment.
+        calls_begun: Calls that ever reached a handler.
+        calls_refused: Requests answered without a handler: unknown method, no gRPC, unknown compression.
+        handlers_crashed: Handlers that raised something other than `Abort`.
+    """
 
     connections_open: int
-    """Connections at this moment."""
 
     calls_open: int
-    """Calls whose handlers run at this moment."""
 
     calls_begun: int
-    """Calls that ever reached a handler."""
 
     calls_refused: int
-    """Requests answered without a handler: unknown method, no gRPC, unknown compression."""
 
     handlers_crashed: int
-    """Handlers that raised something other than `Abort`."""
 
 
 class Server:

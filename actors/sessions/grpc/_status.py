@@ -12,7 +12,27 @@ import attrs
 
 
 class StatusCode(enum.IntEnum):
-    """How a call ended, by gRPC's own numbers."""
+    """How a call ended, by gRPC's own numbers.
+
+    Attributes:
+        OK: It went well.
+        CANCELLED: Whoever called gave it up.
+        UNKNOWN: The handler failed without a status, or the status has no meaning here.
+        INVALID_ARGUMENT: The request is wrong, whatever the state of the server.
+        DEADLINE_EXCEEDED: It took too long; it may have happened all the same.
+        NOT_FOUND: What was asked for is not there.
+        ALREADY_EXISTS: What was to be made is there already.
+        PERMISSION_DENIED: The caller is known and may not.
+        RESOURCE_EXHAUSTED: A limit or a quota was reached.
+        FAILED_PRECONDITION: The state of the server forbids it; do not try again before that is mended.
+        ABORTED: It lost against another call; try again from a higher level.
+        OUT_OF_RANGE: Past the end of what is there.
+        UNIMPLEMENTED: There is no such method.
+        INTERNAL: The server or the connection broke a rule of its own.
+        UNAVAILABLE: Nobody serves at the moment; try again later.
+        DATA_LOSS: Data is lost or damaged beyond repair.
+        UNAUTHENTICATED: The caller is not known.
+    """
 
     OK = 0
     CANCELLED = 1
@@ -35,16 +55,19 @@ class StatusCode(enum.IntEnum):
 
 @attrs.frozen
 class Status:
-    """How a call ended, in full."""
+    """How a call ended, in full.
+
+    Attributes:
+        code: The number.
+        message: A sentence for the developer at the other end; any Unicode.
+        details: A serialised `google.rpc.Status`, or nothing; see `rich_status`.
+    """
 
     code: StatusCode
-    """The number."""
 
     message: str = ""
-    """A sentence for the developer at the other end; any Unicode."""
 
     details: bytes = attrs.field(default=b"", repr=False)
-    """A serialised `google.rpc.Status`, or nothing; see `rich_status`."""
 
 
 OK: Final = Status(StatusCode.OK)

@@ -22,19 +22,22 @@ _VERSION_TIMEOUT_S: Final = 10.0
 
 @attrs.frozen(kw_only=True)
 class Engine:
-    """A program that can run cells."""
+    """A program that can run cells.
+
+    Attributes:
+        kind: `deno` or `node`.
+        path: Where it is.
+        version: As it says itself.
+        found: Which of the places it was found in.
+    """
 
     kind: str
-    """`deno` or `node`."""
 
     path: str
-    """Where it is."""
 
     version: str
-    """As it says itself."""
 
     found: str
-    """Which of the places it was found in."""
 
     @property
     def cells_per_process_max(self) -> int:

@@ -43,31 +43,35 @@ def _positive(_: object, attribute: Any, value: float | None) -> None:
 
 @attrs.frozen(kw_only=True)
 class HostOptions:
-    """How a host runs cells. Every bound has a default."""
+    """How a host runs cells. Every bound has a default.
+
+    Attributes:
+        engine_path: A deno or node to use and no other; None finds one.
+        heap_bytes: Room for JavaScript in one process, unless the session asks for its own.
+        warm_engines: Processes that are kept ready for the first cells of sessions.
+        starters: Processes that may be starting at once.
+        cells_max: Live cells of all sessions together.
+        cells_per_session_max: Live cells of one session.
+        cells_per_engine_max: Cells that one process may serve; 1 gives every cell its own, None is what suits the
+            engine.
+        cell_deadline_s: How long a script may run; None is for ever.
+    """
 
     engine_path: str | None = None
-    """A deno or node to use and no other; None finds one."""
 
     heap_bytes: int = attrs.field(default=512 * _MIB, validator=_positive)
-    """Room for JavaScript in one process, unless the session asks for its own."""
 
     warm_engines: int = attrs.field(default=2, validator=attrs.validators.ge(0))
-    """Processes that are kept ready for the first cells of sessions."""
 
     starters: int = attrs.field(default=2, validator=_positive)
-    """Processes that may be starting at once."""
 
     cells_max: int = attrs.field(default=2048, validator=_positive)
-    """Live cells of all sessions together."""
 
     cells_per_session_max: int = attrs.field(default=2048, validator=_positive)
-    """Live cells of one session."""
 
     cells_per_engine_max: int | None = attrs.field(default=None, validator=_positive)
-    """Cells that one process may serve; 1 gives every cell its own, None is what suits the engine."""
 
     cell_deadline_s: float | None = attrs.field(default=None, validator=_positive)
-    """How long a script may run; None is for ever."""
 
 
 @attrs.frozen(kw_only=True)
