@@ -27,6 +27,7 @@ from actors.environments._lifecycle import (
     Lifecycle,
 )
 from actors.environments._outcomes import NotYet, joined_attempt, refusal, start_outcome, use_outcome
+from actors.environments._printable import time_text
 from actors.environments._provider import ConnectProvider
 from actors.environments._seams import Client, HarnessIdentity
 from actors.environments._watch import Change, WatchSource
@@ -165,7 +166,7 @@ class Body:
         life = self.life
         if life.gate is Gate.PENDING and not life.is_closed:
             given_s = (life.deadline_s or now_s) - life.born_s
-            self.step(DeadlinePassed(f"provisioning did not finish within {given_s:.6g} s", now_s), now_s)
+            self.step(DeadlinePassed(f"provisioning did not finish within {time_text(given_s)}", now_s), now_s)
 
     def release(self) -> None:
         """Close an environment whose last holder is gone."""

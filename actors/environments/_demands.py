@@ -4,7 +4,8 @@ What is refused is shown by its type, unless it is a small number: it may be hug
 """
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
 from typing import Any, TypeAlias, TypeGuard, cast
 
 import attrs
@@ -67,6 +68,16 @@ def must_offer(method: str, field: str, value: object) -> None:
     """Demand an object with a method of this name."""
     if not callable(getattr(value, method, None)):
         raise refuse(field, value, f"it must have a method {method}()")
+
+
+def must_be_options(of: str, given: Mapping[str, object], options: type) -> None:
+    """Demand that options have names which a class lists, and say which one may be meant."""
+    known = [*options.__annotations__]
+    for name, value in given.items():
+        if name not in known:
+            close = get_close_matches(name, known, n=1, cutoff=0.5)
+            instead = f"did you mean {close[0]}?" if close else f"there are {', '.join(known)}"
+            raise refuse(name, value, f"{of}() has no such option; {instead}")
 
 
 def all_of(field: str, values: object, fits: Callable[[Any], bool], rule: str) -> tuple[Any, ...]:

@@ -9,6 +9,7 @@ import trio
 from actors import ActorsError
 from actors.environments._body import Body
 from actors.environments._connection import ConnectionState, Phase, StartAsked
+from actors.environments._demands import must_be_options
 from actors.environments._environment_files import EnvironmentFiles
 from actors.environments._gate import Gate
 from actors.environments._given import Handle
@@ -38,7 +39,7 @@ class Environment(Handle):
     def __repr__(self) -> str:
         life = self._body.life
         about = f"{life.environment_id!r} generation {life.generation}"
-        return f"<Environment {about}, gate {life.gate.value}, connection {life.connection.phase.value}>"
+        return f"<Environment {about}, gate {life.gate.value}, connection {life.shown_phase.value}>"
 
     @property
     def environment_id(self) -> str:
@@ -151,11 +152,13 @@ class Environment(Handle):
             options: See `RunOptions`.
 
         Raises:
+            InvalidOption: There is no such option.
             ActorsError: As `wait_until_ready`, or what the harness says: that it did not run, may have run, or failed.
 
         Cancelled:
             The command's process group is killed.
         """
+        must_be_options("run", options, RunOptions)
         async with self.operation("run") as client:
             return await client.run(argv, **options)
 
@@ -218,11 +221,13 @@ class EnvironmentProcesses(Handle):
             options: See `StartOptions`.
 
         Raises:
+            InvalidOption: There is no such option.
             ActorsError: As `Environment.wait_until_ready`, or what the harness says.
 
         Cancelled:
             The process group is killed if it has not ended.
         """
+        must_be_options("start", options, StartOptions)
         async with (
             self._environment.operation("processes.start") as client,
             client.processes.start(argv, **options) as process,

@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol, Unpack, final
 
+from actors.environments._demands import must_be_options
 from actors.environments._given import Given
 from actors.environments._options import WalkRules
 from actors.environments._seams import Client, FileAccess
@@ -77,6 +78,7 @@ class EnvironmentFiles(metaclass=Given):
             path: Its top.
             rules: See `WalkRules`.
         """
+        must_be_options("walk", rules, WalkRules)
         async with self._files("walk") as files:
             return await files.walk(path, **rules)
 

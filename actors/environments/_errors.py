@@ -3,7 +3,7 @@
 from typing import Any, Self
 
 from actors import ActorsError
-from actors.environments._printable import printable
+from actors.environments._printable import printable, time_text
 
 
 class EnvironmentsError(ActorsError):
@@ -18,6 +18,21 @@ def _restored(kind: type[EnvironmentsError], args: tuple[Any, ...], facts: dict[
     error = kind.__new__(kind, *args)
     error.__dict__.update(facts)
     return error
+
+
+def without_frames(error: Exception) -> Exception | None:
+    """An error of the same class that says the same, but was raised nowhere: it keeps no variable of anybody alive.
+
+    Returns:
+        None when its class does not let itself be made again.
+    """
+    try:
+        twin = type(error).__new__(type(error), *error.args)
+        twin.args = error.args
+        twin.__dict__.update(error.__dict__)
+        return twin if str(twin) == str(error) else None
+    except Exception:  # It is somebody else's class, which may do anything; the text is kept elsewhere.
+        return None
 
 
 class OutOfPlace(EnvironmentsError):
@@ -94,9 +109,11 @@ class AlreadyFailed(ProtocolError):
 class ProvisioningConflict(EnvironmentsError):
     """The id belongs to an environment that is provisioned in another way; it was left alone."""
 
-    def __init__(self, environment_id: str) -> None:
+    def __init__(self, environment_id: str, remedy: str = "") -> None:
         super().__init__(f"environment `{environment_id}` is already registered with a different provisioning mode")
         self.environment_id = environment_id
+        if remedy:
+            self.add_note(remedy)
 
 
 class TooManyEnvironments(EnvironmentsError):
@@ -138,8 +155,9 @@ class RegistrationUsed(EnvironmentsError):
 
     def __init__(self, environment_id: str, generation: int, outcome: str, ago_s: float) -> None:
         super().__init__(
-            f"the registration of environment `{environment_id}` generation {generation} was already completed: "
-            f"{printable(outcome)}, {ago_s:.3g} s ago; the first outcome stands"
+            f"the registration of environment `{environment_id}` generation {generation} "
+            f"{'was already completed' if outcome == 'ready' else 'has already ended'}: "
+            f"{printable(outcome)}, {time_text(ago_s)} ago; the first outcome stands"
         )
         self.environment_id, self.generation = environment_id, generation
         self.outcome, self.ago_s = outcome, ago_s

@@ -14,7 +14,7 @@ from typing import Final
 
 import attrs
 
-from actors.environments._errors import OutOfPlace
+from actors.environments._errors import OutOfPlace, without_frames
 from actors.environments._ready_info import ReadyInfo
 
 
@@ -72,6 +72,8 @@ class ProvisioningAbandoned:
     """By which road that came about."""
     now_s: float
     """When it was noticed, on the run's clock."""
+    cause: Exception | None = None
+    """What was raised while it was to be provisioned."""
 
 
 @attrs.frozen
@@ -133,6 +135,8 @@ class Provisioning:
     """The last information that came with a report of readiness; absent until there was one."""
     position: int = 0
     """How often the information was replaced."""
+    cause: Exception | None = None
+    """What was raised while it was to be provisioned, if that is how it was abandoned."""
 
     def handle(self, event: GateEvent) -> "Provisioning":
         """The gate after an event.
@@ -149,6 +153,12 @@ class Provisioning:
                 return Provisioning(target, since_s, None, info, info, self.position + 1)
             case InfoPublished(info):
                 return attrs.evolve(self, info=info, position=self.position + 1)
-            case FailureReported(message) | ProvisioningAbandoned(message) | DeadlinePassed(message):
+            case ProvisioningAbandoned(message, _, cause):
+                return attrs.evolve(self, gate=target, since_s=since_s, message=message, cause=cause)
+            case FailureReported(message) | DeadlinePassed(message):
                 kept = message if self.message is None else self.message
                 return attrs.evolve(self, gate=target, since_s=since_s, message=kept)
+
+    def without_frames(self) -> "Provisioning":
+        """The same, with a cause that keeps nothing alive."""
+        return self if self.cause is None else attrs.evolve(self, cause=without_frames(self.cause))

@@ -129,6 +129,11 @@ class Lifecycle:
         return self.provisioning.gate
 
     @property
+    def shown_phase(self) -> Phase:
+        """Where the connection stands as people see it: behind a gate that is pending, nothing is being started."""
+        return Phase.NOT_STARTED if self.gate is Gate.PENDING and not self.is_closed else self.connection.phase
+
+    @property
     def is_closed(self) -> bool:
         """Whether it has ended."""
         return self.connection.phase is Phase.CLOSED
@@ -191,6 +196,8 @@ class Lifecycle:
 
     def _move_gate(self, event: GateEvent) -> tuple["Lifecycle", Sequence[Effect]]:
         connection, provisioning = self.connection, self.provisioning.handle(event)
+        if self.superseded_by is not None or self.removed:
+            provisioning = provisioning.without_frames()
         if provisioning.gate is not self.gate:
             if provisioning.gate is not Gate.READY:
                 connection = connection.handle(GateShut(event.now_s))
@@ -206,9 +213,11 @@ class Lifecycle:
         return self._with(self.connection.handle(news)), ()
 
     def _without_id(self, event: Superseded | Removed) -> "Lifecycle":
+        # From here on the roster does not hold it: an error whose frames hold a handle must not do so in its place.
+        provisioning = self.provisioning.without_frames()
         if isinstance(event, Superseded):
-            return attrs.evolve(self, superseded_by=event.by_generation)
-        return attrs.evolve(self, removed=True)
+            return attrs.evolve(self, superseded_by=event.by_generation, provisioning=provisioning)
+        return attrs.evolve(self, removed=True, provisioning=provisioning)
 
     def _lose_id(self, event: Superseded | Removed) -> tuple["Lifecycle", Sequence[Effect]]:
         life = self._without_id(event)
@@ -217,7 +226,7 @@ class Lifecycle:
         return life, ()
 
     def _close(self, event: Closed, reason: str, now_s: float) -> tuple["Lifecycle", Sequence[Effect]]:
-        provisioning = self.provisioning
+        provisioning = self.provisioning.without_frames()
         if self.gate is Gate.PENDING:
             message = f"environment was closed before completion: {reason}"
             provisioning = provisioning.handle(ProvisioningAbandoned(message, now_s))

@@ -7,8 +7,9 @@ attempt begins when this one is over, and the end of the environment stops it fr
 
 import contextlib
 import math
+from collections.abc import Awaitable
 from functools import partial
-from typing import NoReturn
+from typing import NoReturn, cast
 
 import trio
 
@@ -24,7 +25,7 @@ from actors.environments._connection import (
 )
 from actors.environments._errors import ConnectFailed, EnvironmentClosed, ProtocolError
 from actors.environments._outcomes import said_by
-from actors.environments._printable import printable
+from actors.environments._printable import printable, time_text
 from actors.environments._provider import Answer, ConnectBundle, ConnectProvider, FixedEndpoint, PlainEndpoint
 from actors.environments._retry import AttemptRules, is_retryable
 from actors.environments._seams import Client, Connector, HarnessIdentity, LinkRequest
@@ -106,7 +107,7 @@ class Link:
         if self._is_stopped:
             said = _STOPPED
         elif self._is_answered:
-            said = f"no link was open {rules.connect_s:g} s after the provider's answer"
+            said = f"no link was open {time_text(rules.connect_s)} after the provider's answer"
         else:
             said = _no_answer_within(rules.provider_call_s)
         return ConnectFailed(said, retryable=True)
@@ -190,7 +191,13 @@ async def _renew(provider: ConnectProvider, identity: HarnessIdentity | None, ru
 
 
 async def _answer_of(provider: ConnectProvider, identity: HarnessIdentity | None) -> Answer:
-    return _checked(await provider.connect_bundle(None if identity is None else identity.public_key))
+    answering: object = provider.connect_bundle(None if identity is None else identity.public_key)
+    if not isinstance(answering, Awaitable):
+        kind, given = type(provider).__name__, type(answering).__name__
+        raise ConnectFailed(
+            f"connect_bundle() of the provider {kind} gave a {given} where it has to be awaited: make it `async def`"
+        )
+    return _checked(await cast("Awaitable[object]", answering))
 
 
 def _checked(answer: object) -> Answer:
@@ -201,4 +208,4 @@ def _checked(answer: object) -> Answer:
 
 
 def _no_answer_within(within_s: float) -> str:
-    return f"the provider did not answer within {within_s:g} s"
+    return f"the provider did not answer within {time_text(within_s)}"

@@ -92,7 +92,9 @@ class EnvironmentManager(Handle):
             bundle_environment_id: How the registry calls it in its bundles, if not by the same id.
 
         Raises:
+            InvalidOption: The provider has no `connect_bundle`, or the deadline is no time.
             InvalidEnvironmentId: The id may not name an environment.
+            TooManyEnvironments: The manager holds as many as it may.
             ManagerClosed: The manager takes nobody any more.
         """
         newcomer = Newcomer(
@@ -107,7 +109,14 @@ class EnvironmentManager(Handle):
     def upsert(
         self, environment_id: str, provider: ConnectProvider, *, bundle_environment_id: str | None = None
     ) -> Environment:
-        """Give an id to an environment that can be connected to at once, and begin connecting in the background."""
+        """Give an id to an environment that can be connected to at once, and begin connecting in the background.
+
+        Raises:
+            InvalidOption: The provider has no `connect_bundle`.
+            InvalidEnvironmentId: The id may not name an environment.
+            TooManyEnvironments: The manager holds as many as it may.
+            ManagerClosed: The manager takes nobody any more.
+        """
         newcomer = Newcomer(
             environment_id=environment_id,
             kind=Kind.ORDINARY,
@@ -121,6 +130,10 @@ class EnvironmentManager(Handle):
 
         Raises:
             ProtocolError: The URL is blank, or says that it is disabled.
+            InvalidOption: The URL is of another kind.
+            InvalidEnvironmentId: The id may not name an environment.
+            TooManyEnvironments: The manager holds as many as it may.
+            ManagerClosed: The manager takes nobody any more.
         """
         return self.upsert(environment_id, provider_of(required_url(url)))
 
@@ -158,7 +171,8 @@ class EnvironmentManager(Handle):
             environment_id: Whose provisioning.
             info_or_failure: Its information, or what failed.
             provider: Says how to connect, if this creates the environment; else it is not used.
-            recover: Whether readiness may bring back an environment that failed or was abandoned.
+            recover: Whether readiness may bring back an environment that failed or was abandoned, a deferred one too;
+                while it is ready this changes nothing.
 
         Returns:
             The environment; None when it is one that needs no report, and then nothing changed.
@@ -167,7 +181,8 @@ class EnvironmentManager(Handle):
             AlreadyReady: A failure of one that is ready.
             AlreadyFailed: Readiness of one that failed, without `recover`.
             InvalidReadyInfo: The information breaks a rule; a pending gate has failed with the same text.
-            ProvisioningConflict: The holder of a registration completes it.
+            ProvisioningConflict: It is deferred: pending or ready, it is its registration's holder's to complete;
+                failed or abandoned, only `recover` reaches it.
         """
         check_report(info_or_failure)
         environment = self.get(environment_id)
@@ -194,7 +209,7 @@ class EnvironmentManager(Handle):
             newcomer = Newcomer(environment_id=environment_id, kind=Kind.PROVISIONED, provider=provider)
             return self._admit(newcomer, "materialize")
         if body_of(environment).life.kind is not Kind.PROVISIONED:
-            raise ProvisioningConflict(environment_id)
+            raise ProvisioningConflict(environment_id, "manager.get() finds it whatever provisions it.")
         return environment
 
     # Finding.

@@ -27,7 +27,9 @@ def refusal(life: Lifecycle) -> ActorsError | None:
         return EnvironmentClosed(life.environment_id, life.generation, reason)
     if life.gate in (Gate.FAILED, Gate.ABANDONED):
         message, abandoned = life.provisioning.message or "", life.gate is Gate.ABANDONED
-        return EnvironmentUnavailable(life.environment_id, life.generation, message, abandoned=abandoned)
+        unavailable = EnvironmentUnavailable(life.environment_id, life.generation, message, abandoned=abandoned)
+        unavailable.__cause__ = life.provisioning.cause
+        return unavailable
     if life.connection.phase is Phase.START_REFUSED:
         return connect_failed(life, retryable=False)
     return None

@@ -1,5 +1,7 @@
 """Show foreign text so that it stays one line and steers nothing: no id may forge a line of a log."""
 
+from typing import Final
+
 
 def shown(text: str, longest: int = 64) -> str:
     """A foreign text as one line of printable ASCII in quotes, cut in the middle of nowhere but said to be cut."""
@@ -12,6 +14,25 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(character if character.isprintable() else ascii(character)[1:-1] for character in text)
+
+
+def time_text(seconds: float) -> str:
+    """A span of time for people: at most three digits that count, the unit after it, never below a tenth of a ms."""
+    if seconds < 0.001:
+        return f"{max(round(seconds, 4), 0.0001):g} s"
+    for most, unit_s, unit in _UNITS:
+        if seconds < most:
+            return f"{seconds / unit_s:.3g} {unit}"
+    return f"{seconds / 86_400:.0f} d"
+
+
+_UNITS: Final = ((600, 1, "s"), (36_000, 60, "min"), (172_800, 3_600, "h"), (86_313_600, 86_400, "d"))
+
+
+def brief(text: str, longest: int = 400) -> str:
+    """A foreign text as one line of bounded length, said to be cut where it is."""
+    cut = printable(text[:longest])
+    return cut if len(text) <= longest else f"{cut} and {len(text) - longest} more characters"
 
 
 def shown_url(url: str) -> str:

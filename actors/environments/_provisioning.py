@@ -36,8 +36,17 @@ def takes_reports(life: Lifecycle, *, recover: bool) -> bool:
     if life.kind in (Kind.ORDINARY, Kind.LOCAL):
         return False
     if life.kind is Kind.DEFERRED and not (recover and life.gate in _SHUT):
-        raise ProvisioningConflict(life.environment_id)
+        raise ProvisioningConflict(life.environment_id, _remedy(life))
     return True
+
+
+def _remedy(life: Lifecycle) -> str:
+    whose = f"It was registered by register_deferred() and is {life.gate.value}; "
+    if life.gate in _SHUT:
+        return whose + "report_provisioning(..., recover=True) with ready information would bring it back."
+    if life.gate is Gate.PENDING:
+        return whose + "the holder of its registration completes it."
+    return whose + "reports by id reach one that failed or was abandoned, and only with recover=True."
 
 
 def take_report(body: Body, report: ReadyInfo | str, now_s: float, *, recover: bool) -> None:

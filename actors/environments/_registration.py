@@ -13,6 +13,8 @@ import weakref
 from types import TracebackType
 from typing import Self, final
 
+import trio
+
 from actors.environments._body import Body
 from actors.environments._demands import must_be, must_be_text
 from actors.environments._environment import Environment
@@ -25,6 +27,8 @@ from actors.environments._errors import (
 from actors.environments._from_thread import FromThread
 from actors.environments._gate import FailureReported, Gate, GateEvent, ProvisioningAbandoned, ReadyReported
 from actors.environments._given import Handle
+from actors.environments._outcomes import said_by
+from actors.environments._printable import brief
 from actors.environments._ready_info import ReadyInfo, check_ready_info
 
 ENDED_TOO_EARLY = "environment registration ended before completion"
@@ -35,7 +39,7 @@ class Registration(Handle):
     """The right to complete one deferred environment, once.
 
     It cannot be copied, pickled or made by hand. Use it as a context manager, so that an environment whose
-    provisioning raises is abandoned at once.
+    provisioning raises is abandoned at once; those who wait for it learn what was raised.
     """
 
     __slots__ = ("__weakref__", "_body", "_environment")
@@ -137,9 +141,10 @@ class Registration(Handle):
         return self
 
     def __exit__(
-        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+        self, _kind: type[BaseException] | None, error: BaseException | None, _trace: TracebackType | None
     ) -> None:
-        self.abandon()
+        if _is_pending(self._body):
+            _abandon(self._body, self._body.now_s("abandon"), error)
 
     def __del__(self) -> None:
         body = self._body
@@ -160,7 +165,17 @@ def _is_pending(body: Body) -> bool:
     return not body.released and body.final is None and body.life.gate is Gate.PENDING
 
 
-def _abandon(body: Body, now_s: float) -> None:
+def _abandon(body: Body, now_s: float, error: BaseException | None = None) -> None:
     if _is_pending(body):
+        # Cancellation is no failure, so it is never the cause of one; that it was cancelled is told.
+        cause = error if isinstance(error, Exception) else None
+        message = ENDED_TOO_EARLY if error is None else f"{ENDED_TOO_EARLY}: {_told(error)}"
         with contextlib.suppress(EnvironmentClosed):  # Its actor is gone: then there is nobody left to tell.
-            body.step(ProvisioningAbandoned(ENDED_TOO_EARLY, now_s), now_s)
+            body.step(ProvisioningAbandoned(message, now_s, cause), now_s)
+
+
+def _told(error: BaseException) -> str:
+    """What was raised in the block of a registration: its name and its own words, within bounds."""
+    name = type(error).__name__
+    said = "" if isinstance(error, trio.Cancelled) else said_by(error)
+    return brief(name if said in ("", name) else f"{name}: {said}")

@@ -8,7 +8,7 @@ from actors.environments._connection import Phase
 from actors.environments._gate import Gate
 from actors.environments._lifecycle import Kind, Lifecycle
 from actors.environments._outcomes import said_by
-from actors.environments._printable import printable, shown
+from actors.environments._printable import printable, shown, time_text
 
 
 @attrs.frozen(kw_only=True)
@@ -27,7 +27,7 @@ class Reason:
 
     def __str__(self) -> str:
         text = printable(self.text)  # What a provider says must not forge a line of a log.
-        return text if self.ago_s is None else f"{text}, {self.ago_s:.3g} s ago"
+        return text if self.ago_s is None else f"{text}, {time_text(self.ago_s)} ago"
 
 
 @attrs.frozen(kw_only=True)
@@ -57,7 +57,7 @@ def explain_absence(environment_id: str) -> Why:
         environment_id=environment_id,
         generation=None,
         reasons=(reason,),
-        advice="register it, or ask for one that is",
+        advice="register it (manager.register_deferred(), manager.upsert()), or look at manager.environment_ids",
     )
 
 
@@ -67,7 +67,7 @@ def explain(life: Lifecycle, now_s: float, tries: int = 0) -> Why:
     Args:
         life: The environment.
         now_s: What the run's clock says.
-        tries: How often the provider was asked in the attempt under way.
+        tries: How often the provider was asked in the latest attempt.
     """
     chain = list(_chain(life, now_s, tries))
     return Why(
@@ -102,7 +102,7 @@ def _pending(life: Lifecycle, now_s: float, name: str) -> Iterator[Reason]:
     if life.deadline_s is None:
         yield Reason(code="no_deadline", text="it was given no deadline")
     else:
-        yield Reason(code="deadline", text=f"it fails in {life.deadline_s - now_s:.3g} s")
+        yield Reason(code="deadline", text=f"it fails in {time_text(life.deadline_s - now_s)}")
     yield Reason(code="registered", text="it was registered", ago_s=now_s - life.born_s)
 
 
@@ -113,21 +113,30 @@ def _connecting(life: Lifecycle, since_s: float, name: str, tries: int) -> Itera
         case Phase.NOT_STARTED:
             yield Reason(code="unused", text="nobody has waited for it or used it")
         case Phase.STARTING | Phase.RECONNECTING:
-            asked = f"attempt {connection.attempt} began" + (f", its provider was asked {tries} times" if tries else "")
-            yield Reason(code="attempt", text=asked, ago_s=since_s)
+            yield Reason(code="attempt", text=f"attempt {connection.attempt} began{_asked(tries)}", ago_s=since_s)
             if connection.reason:
                 yield Reason(code="cause", text=connection.reason)
         case Phase.START_FAILED | Phase.START_REFUSED:
-            failed = f"attempt {connection.failed_attempt} failed"
+            failed = f"attempt {connection.failed_attempt} failed{_asked(tries)}"
             yield Reason(code="attempt_failed", text=failed, ago_s=since_s)
             yield Reason(code="cause", text=said_by(connection.error))
         case Phase.RECOVERING | Phase.LOST:
             yield Reason(code="cause", text=connection.reason or "the link ended", ago_s=since_s)
             if connection.error is not None:
-                failed = f"attempt {connection.failed_attempt} to reconnect failed: {said_by(connection.error)}"
-                yield Reason(code="attempt_failed", text=failed)
+                failed = f"attempt {connection.failed_attempt} to reconnect failed{_asked(tries)}"
+                yield Reason(code="attempt_failed", text=f"{failed}: {said_by(connection.error)}")
         case Phase.CONNECTED | Phase.CLOSED:
             yield Reason(code="answers", text="the executor answers", ago_s=since_s)
+
+
+def _asked(tries: int) -> str:
+    match tries:
+        case 0:
+            return ""
+        case 1:
+            return ", its provider was asked once"
+        case _:
+            return f", its provider was asked {tries} times"
 
 
 def _place(life: Lifecycle) -> Iterator[Reason]:
@@ -137,22 +146,56 @@ def _place(life: Lifecycle) -> Iterator[Reason]:
         yield Reason(code="removed", text="its id was taken away")
 
 
+_USE_IT = "environment.run(), or environment.info()"
 _PHASE_ADVICE = {
-    Phase.NOT_STARTED: "wait for it, or use it",
-    Phase.STARTING: "wait",
-    Phase.START_FAILED: "use it again to try again",
-    Phase.START_REFUSED: "mend the cause and register it anew",
+    Phase.NOT_STARTED: "await environment.wait_until_ready(), or use it: environment.run()",
+    Phase.STARTING: "wait: environment.wait_until_ready()",
+    Phase.START_FAILED: "await environment.wait_until_ready() again: it makes another attempt",
+    Phase.START_REFUSED: "mend the cause, then register it anew: ",
     Phase.CONNECTED: "nothing to do",
-    Phase.RECOVERING: "wait",
-    Phase.LOST: "use it again to reconnect",
-    Phase.RECONNECTING: "wait",
-    Phase.CLOSED: "register it anew",
+    Phase.RECOVERING: f"wait, by using it: {_USE_IT}",
+    Phase.LOST: f"use it again, which reconnects: {_USE_IT}",
+    Phase.RECONNECTING: f"wait, by using it: {_USE_IT}",
+    Phase.CLOSED: "register it anew: ",
 }
 
 
 def _advice(life: Lifecycle) -> str:
+    if life.superseded_by is not None and life.gate is not Gate.PENDING and life.connection.phase not in _USABLE:
+        return f"use generation {life.superseded_by}, which has its id now: manager.get({shown(life.environment_id)})"
     if life.is_closed or life.gate is Gate.READY:
-        return _PHASE_ADVICE[life.connection.phase]
+        advice = _PHASE_ADVICE[life.connection.phase]
+        return advice + _anew(life) if advice.endswith(": ") else advice
     if life.gate is Gate.PENDING:
-        return "complete, fail or abandon it"
-    return "register it anew, or recover it by name"
+        return _completion(life)
+    if life.removed:
+        return f"register it anew: {_anew(life)}"
+    report = _call("report_provisioning", life, ", info, provider, recover=True")
+    return f"register it anew: {_anew(life)}; or bring this very one back: {report}"
+
+
+_USABLE = frozenset({*Phase} - {Phase.START_REFUSED, Phase.CLOSED})
+
+
+def _completion(life: Lifecycle) -> str:
+    if life.kind is Kind.DEFERRED:
+        return "complete it with its registration: registration.complete(info), .fail(message) or .abandon()"
+    return f"report how it went: {_call('report_provisioning', life, ', info or failure text, provider')}"
+
+
+def _anew(life: Lifecycle) -> str:
+    """The call that gives the id to a new generation."""
+    match life.kind:
+        case Kind.DEFERRED:
+            return _call("register_deferred", life, ", provider")
+        case Kind.ORDINARY:
+            return _call("upsert", life, ", provider")
+        case Kind.PROVISIONED:
+            free = "" if life.removed or life.is_closed else f"await {_call('remove', life)}, then "
+            return free + _call("materialize", life, ", provider")
+        case Kind.LOCAL:
+            return "open_manager() with a snapshot that includes this machine"
+
+
+def _call(method: str, life: Lifecycle, rest: str = "") -> str:
+    return f"manager.{method}({shown(life.environment_id)}{rest})"

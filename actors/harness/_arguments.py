@@ -4,6 +4,7 @@ Values may be secrets: an error tells their names and types.
 """
 
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any, cast
 
 from actors.harness._errors import InvalidArgument
@@ -33,6 +34,14 @@ def checked_env(env: Mapping[str, str] | None) -> dict[str, str]:
         if "=" in name or not name:
             raise InvalidArgument("env", f"{name!r} is no name of a variable")
     return dict(env)
+
+
+def check_names(of: str, unknown: Mapping[str, object], known: Sequence[str]) -> None:
+    """Refuse options that there are not, and name the one that may be meant."""
+    for name in unknown:
+        close = get_close_matches(name, known, n=1, cutoff=0.5)
+        instead = f"did you mean {close[0]}?" if close else f"there are {', '.join(known)}"
+        raise InvalidArgument(name, f"{of}() has no such option; {instead}")
 
 
 def check_text(field: str, value: object) -> None:

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
-from typing import final
+from typing import Final, Never, final
 
-from actors.harness._arguments import check_count, check_kind, check_seconds
+from actors.harness._arguments import check_count, check_kind, check_names, check_seconds
 from actors.harness._command import OUTPUT_BYTES_MAX, CompletedCommand, run_command
 from actors.harness._connection import ConnectionStatistics
 from actors.harness._core import ClientStatistics, Core
@@ -19,6 +19,8 @@ from actors.protocol import (
     EnvironmentStatus,
     Nothing,
 )
+
+_OPTIONS: Final = ("env", "cwd", "stdin", "tty", "env_policy", "timeout_s", "check", "output_bytes_max")
 
 
 @final
@@ -95,6 +97,7 @@ class Client:
         timeout_s: float | None = None,
         check: bool = False,
         output_bytes_max: int = OUTPUT_BYTES_MAX,
+        **unknown: Never,
     ) -> CompletedCommand:
         """Run a command to its end and give its output and exit code.
 
@@ -108,8 +111,10 @@ class Client:
             timeout_s: Kill the command's process group after this time, starting included.
             check: Raise when the exit code is not 0.
             output_bytes_max: Keep this much output; the rest is counted in ``left_out_bytes``.
+            unknown: Anything else is refused, with the name that may be meant.
 
         Raises:
+            InvalidArgument: An argument breaks a rule.
             CommandTimedOut: Holds what was written until then.
             CommandFailed: With ``check``, and the exit code is not 0.
             DidNotRun: It was not started, for certain.
@@ -119,6 +124,7 @@ class Client:
         Cancelled:
             The executor is told to kill the process group.
         """
+        check_names("run", unknown, _OPTIONS)
         if timeout_s is not None:
             check_seconds("timeout_s", timeout_s)
         if stdin is not None:

@@ -109,10 +109,10 @@ class RequestTooLarge(DidNotRun):
 
 
 class RequestRejected(Failed):
-    """The executor answered with an error."""
+    """The executor answered with an error; ``about`` is what we know of its object, which peers do not name."""
 
-    def __init__(self, code: int, message: str, data: Any = None) -> None:
-        super().__init__(f"exec-server rejected request ({code}): {message}")
+    def __init__(self, code: int, message: str, data: Any = None, *, about: str = "") -> None:
+        super().__init__(f"exec-server rejected request ({code}): {message}" + (f": {about}" if about else ""))
         self.code, self.message, self.data = code, message, data
 
 

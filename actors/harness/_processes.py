@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import PurePath
 from types import TracebackType
-from typing import Any
+from typing import Any, Final, Never
 
 import trio
 
-from actors.harness._arguments import check_json, check_kind, check_text, checked_argv, checked_env
+from actors.harness._arguments import check_json, check_kind, check_names, check_text, checked_argv, checked_env
 from actors.harness._core import Core
 from actors.harness._errors import (
     AnswerLost,
@@ -20,18 +20,23 @@ from actors.harness._errors import (
 )
 from actors.harness._followed import Followed
 from actors.harness._process import Process
+from actors.harness._wording import shown_text
 from actors.protocol import (
     PROCESS_READ,
     PROCESS_START,
     EnvironmentPolicy,
+    ErrorCode,
     InvalidParams,
     PathUriRefused,
     ReadParams,
     StartParams,
     decode_value,
     encode_value,
+    path_from_uri,
     uri_from_path,
 )
+
+_OPTIONS: Final = ("env", "cwd", "pipe_stdin", "tty", "arg0", "env_policy", "process_id", "metadata")
 
 
 class Processes:
@@ -52,6 +57,7 @@ class Processes:
         env_policy: EnvironmentPolicy | None = None,
         process_id: str | None = None,
         metadata: Any = None,
+        **unknown: Never,
     ) -> "StartingProcess":
         """Start a process for as long as the context lasts: ``async with ... as process``.
 
@@ -68,6 +74,7 @@ class Processes:
             env_policy: Begin with the executor's variables.
             process_id: Unique in the session; made up when left out.
             metadata: Goes to the executor as it is.
+            unknown: Anything else is refused, with the name that may be meant.
 
         Raises:
             InvalidArgument: An argument breaks a rule.
@@ -78,6 +85,7 @@ class Processes:
         Cancelled:
             While starting: the executor is told to end it.
         """
+        check_names("start", unknown, _OPTIONS)
         _check_options(process_id, arg0, env_policy, metadata, pipe_stdin=pipe_stdin, tty=tty)
         params = StartParams(
             process_id=self._core.new_id() if process_id is None else process_id,
@@ -175,6 +183,8 @@ class StartingProcess:
         process_id = followed.process_id
         try:
             await self._core.call(PROCESS_START, self._params, identity=process_id)
+        except RequestRejected as rejected:
+            raise start_rejected(rejected, self._params) from None
         except AnswerLost as lost:
             # Not sent again. The session is still ours, so the executor can say what became of this id.
             params = ReadParams(process_id=process_id, after_seq=followed.backlog.arrived_seq, wait_ms=0)
@@ -185,6 +195,28 @@ class StartingProcess:
             except HarnessError:
                 raise lost from lost.__cause__
             self._core.merge(followed, answer)
+
+
+def start_rejected(rejected: RequestRejected, params: StartParams) -> RequestRejected:
+    """Name what could not be started, or where: an executor tells it in its data, if at all, and not in its text."""
+    if rejected.code != ErrorCode.INTERNAL:
+        return rejected
+    told: object = rejected.data.get("path") if isinstance(rejected.data, Mapping) else None
+    program, cwd = f"program {shown_text(params.argv[0])}", f"working folder {shown_text(_cwd_path(params.cwd))}"
+    if told is None or not isinstance(told, str):
+        about = f"{program} in {cwd}"
+    elif told != params.argv[0] and told == _cwd_path(params.cwd):
+        about = cwd
+    else:
+        about = program
+    return RequestRejected(rejected.code, rejected.message, rejected.data, about=about)
+
+
+def _cwd_path(uri: str) -> str:
+    try:
+        return path_from_uri(uri)
+    except PathUriRefused:
+        return uri
 
 
 def _check_options(

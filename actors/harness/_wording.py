@@ -13,6 +13,11 @@ def duration_text(seconds: float) -> str:
     return f"{seconds:.9g}s"
 
 
+def shown_text(text: str, longest: int = 200) -> str:
+    """A text in quotes, on one line and not too long."""
+    return ascii(text) if len(text) <= longest else f"{text[:longest]!a} and {len(text) - longest} more characters"
+
+
 def shown_url(url: str) -> str:
     """Cut everything a URL may keep secret: query, fragment, user and password."""
     bare = url.partition("#")[0].partition("?")[0]

@@ -1,5 +1,6 @@
 """The right to complete: once, for its own generation, from this run or through its thread-safe path."""
 
+import contextlib
 import copy
 import gc
 import pickle
@@ -39,6 +40,111 @@ async def test_completing_twice_keeps_the_first_outcome_and_tells_the_second_cal
         assert str(refused.value) == f"{said}; the first outcome stands"
         assert found(manager, "tools").selected_capability_roots == (root("r", "tools"),)
         assert manager.statistics().refused_completions == 1
+
+
+async def test_a_deadline_that_came_first_is_told_as_the_end_it_was(autojump_clock) -> None:
+    async with open_manager_in_memory() as manager:
+        registration = manager.register_deferred("tools", FailingProvider(), deadline_s=2)
+        await trio.sleep(3)
+
+        with pytest.raises(RegistrationUsed) as refused:
+            registration.complete(info("r", "tools"))
+
+        said = "has already ended: failed (provisioning did not finish within 2 s), 1 s ago"
+        assert said in str(refused.value)
+
+
+class NoDisk(Exception):
+    def __init__(self, size: int, where: str) -> None:
+        super().__init__(f"no {size} GB on {where}")
+
+
+async def test_what_ends_the_block_of_a_registration_is_told_to_who_waits_and_is_the_cause(
+    nursery, autojump_clock
+) -> None:
+    error = NoDisk(3, "machine-7")
+    async with open_manager_in_memory() as manager:
+        with contextlib.suppress(NoDisk), manager.register_deferred("tools", FailingProvider()):
+            waits = [await start_wait(nursery, found(manager, "tools")) for _ in range(2)]
+            raise error
+
+        for wait in waits:
+            raised = await wait.error()
+            text = "environment unavailable: environment registration ended before completion"
+            assert str(raised) == f"exec-server connection attempt failed: {text}: NoDisk: no 3 GB on machine-7"
+            assert isinstance(raised, EnvironmentUnavailable)
+            assert raised.abandoned
+            assert raised.__cause__ is error
+        assert "before completion: NoDisk: no 3 GB on machine-7, " in str(manager.why("tools"))
+        assert manager.report_provisioning("tools", info("r", "tools"), FailingProvider(), recover=True)
+
+
+async def test_a_cancelled_block_of_a_registration_is_told_and_is_nobodys_cause(nursery, autojump_clock) -> None:
+    async with open_manager_in_memory() as manager:
+        with trio.move_on_after(1), manager.register_deferred("tools", FailingProvider()):
+            wait = await start_wait(nursery, found(manager, "tools"))
+            await trio.sleep_forever()
+
+        raised = await wait.error()
+        assert str(raised).endswith("registration ended before completion: Cancelled")
+        assert raised.__cause__ is None
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (ValueError(), "ValueError"),
+        (ValueError("a\nb\x1b[2J"), r"ValueError: a\nb\x1b[2J"),
+        (ValueError("x" * 10_000), f"ValueError: {'x' * 388} and 9612 more characters"),
+        (ExceptionGroup("two", [ValueError("a"), ValueError("b")]), "ExceptionGroup: two (2 sub-exceptions)"),
+    ],
+)
+async def test_the_words_of_an_error_are_one_line_within_bounds(error: Exception, told: str, autojump_clock) -> None:
+    async with open_manager_in_memory() as manager:
+        with contextlib.suppress(Exception), manager.register_deferred("tools", FailingProvider()):
+            raise error
+
+        with pytest.raises(EnvironmentUnavailable) as raised:
+            await found(manager, "tools").wait_until_ready()
+        assert raised.value.message == f"environment registration ended before completion: {told}"
+
+
+async def test_an_error_that_is_told_keeps_no_superseded_environment_alive(nursery, autojump_clock) -> None:
+    """Its frames hold the handle; killed the mutant that keeps the error itself when the id is lost."""
+
+    async def provision(manager: EnvironmentManager) -> None:
+        with manager.register_deferred("tools", FailingProvider()) as registration:
+            environment = registration.environment
+            assert environment is not None
+            raise NoDisk(3, "machine-7")
+
+    async with open_manager_in_memory() as manager:
+        with contextlib.suppress(NoDisk):
+            await provision(manager)
+        wait = await start_wait(nursery, found(manager, "tools"))
+        assert isinstance((await wait.error()).__cause__, NoDisk)
+        del wait
+
+        manager.upsert("tools", ScriptedProvider())
+        gc.collect()
+        await wait_all_tasks_blocked()
+
+        assert manager.statistics().alive == 1
+
+
+async def test_who_waits_for_a_generation_that_is_replaced_at_once_still_gets_the_cause(
+    nursery, autojump_clock
+) -> None:
+    async with open_manager_in_memory() as manager:
+        with contextlib.suppress(NoDisk), manager.register_deferred("tools", FailingProvider()):
+            wait = await start_wait(nursery, found(manager, "tools"))
+            raise NoDisk(3, "machine-7")
+        manager.upsert("tools", ScriptedProvider())
+
+        cause = (await wait.error()).__cause__
+        assert isinstance(cause, NoDisk)
+        assert str(cause) == "no 3 GB on machine-7"
+        assert cause.__traceback__ is None
 
 
 @pytest.mark.parametrize("first", ["complete", "fail", "abandon"])

@@ -1,9 +1,13 @@
 """Every state that is not ready says why, in a chain that ends in a cause and with something to do."""
 
+import re
+from collections.abc import AsyncIterator
+
 import pytest
 import trio
 
-from actors.environments import Environment, EnvironmentManager, Phase
+from actors.environments import Environment, EnvironmentManager, Phase, ProvisioningConflict, Registration
+from actors.environments._printable import time_text
 from actors.environments.testing import (
     FailingProvider,
     LinkCut,
@@ -32,7 +36,8 @@ async def test_a_pending_gate_names_who_must_complete_it_its_deadline_and_its_ag
             assert "environment `tools` generation 1 is not provisioned" in said
             assert "it fails in 19 s" in said
             assert "it was registered, 41 s ago" in said
-            assert said.endswith("; complete, fail or abandon it")
+            assert said.endswith("registration.complete(info), .fail(message) or .abandon()")
+            assert "connection not started" in repr(environment)
 
 
 async def test_a_gate_without_deadline_says_so(autojump_clock) -> None:
@@ -55,6 +60,92 @@ async def test_a_failed_attempt_ends_in_the_words_of_the_provider(nursery, autoj
 
         assert codes(environment) == ["start_refused", "attempt_failed", "cause"]
         assert "403 forbidden" in str(environment.why())
+        assert "attempt 1 failed, its provider was asked once, " in str(environment.why())
+
+
+async def test_a_failed_attempt_says_how_often_the_provider_was_asked(nursery, autojump_clock) -> None:
+    async with open_manager_in_memory() as manager:
+        provider = ScriptedProvider(*[LinkCut("503")] * 9)
+        environment = manager.upsert("tools", provider)
+        await (await start_wait(nursery, environment)).error()
+
+        assert provider.calls == 5
+        assert "attempt 1 failed, its provider was asked 5 times, " in str(environment.why())
+
+
+async def every_state(manager: EnvironmentManager) -> AsyncIterator[Environment]:
+    """One environment after the other, each in another state, as users bring them there."""
+    registration = manager.register_deferred("tools", FailingProvider())
+    yield found(manager, "tools")
+    registration.fail("no machine")
+    yield found(manager, "tools")
+    manager.register_deferred("abandoned", FailingProvider()).abandon()
+    yield found(manager, "abandoned")
+    yield manager.materialize("reported", FailingProvider())
+    manager.report_provisioning("reported", "no machine", FailingProvider())
+    yield found(manager, "reported")
+    old = manager.upsert("refused", FailingProvider())
+    await trio.sleep(1)
+    yield old
+    manager.upsert("refused", FailingProvider())
+    yield old
+    refused = manager.report_provisioning("refused later", info("r", "refused later"), FailingProvider())
+    assert refused is not None
+    yield refused
+    refused.start_connecting()
+    await trio.sleep(1)
+    yield refused
+    await refused.aclose()
+    yield refused
+    failed = manager.upsert("failed", ScriptedProvider(*[LinkCut("503")] * 9))
+    await trio.sleep(60)
+    yield failed
+    await manager.remove("failed")
+    yield failed
+
+
+async def test_every_advice_names_calls_that_exist_with_the_right_number_of_arguments(autojump_clock) -> None:
+    """The mutant that advises `manager.recover()` is killed."""
+    here = {"manager": EnvironmentManager, "environment": Environment, "registration": Registration}
+    async with open_manager_in_memory() as manager:
+        advised = [str(environment.why().advice) async for environment in every_state(manager)]
+        advised.append(manager.why("nobody").advice)
+
+    assert len(set(advised)) >= 9
+    for advice in advised:
+        calls = re.findall(r"(?<![\w.])(\w*)\.(\w+)(?:\(([^()]*)\))?", advice)
+        for owner, method, _ in calls:
+            assert hasattr(here[owner or "registration"], method), advice
+        assert calls or advice == "nothing to do", advice
+
+
+async def test_what_is_advised_for_an_abandoned_environment_works_and_the_second_time_is_a_conflict(
+    autojump_clock,
+) -> None:
+    async with open_manager_in_memory() as manager:
+        manager.register_deferred("tools", ScriptedProvider()).abandon()
+        environment = found(manager, "tools")
+        assert "manager.report_provisioning('tools', info, provider, recover=True)" in environment.why().advice
+
+        ready = info("r", "tools")
+        assert manager.report_provisioning("tools", ready, FailingProvider(), recover=True) is environment
+        await environment.wait_until_ready()
+        with pytest.raises(ProvisioningConflict, match="with a different provisioning mode") as refused:
+            manager.report_provisioning("tools", ready, FailingProvider(), recover=True)
+
+        assert refused.value.__notes__[0].startswith("It was registered by register_deferred() and is ready; ")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"),
+    [
+        (-1, "0.0001 s"), (0, "0.0001 s"), (0.000364, "0.0004 s"), (0.0012345, "0.00123 s"), (0.5, "0.5 s"),
+        (41.26, "41.3 s"), (599.4, "599 s"), (600, "10 min"), (27352.027, "456 min"), (36_000, "10 h"),
+        (172_800, "2 d"), (1e9, "11574 d"),
+    ],
+)  # fmt: skip
+def test_a_time_is_told_in_at_most_three_digits_that_count(seconds: float, told: str) -> None:
+    assert time_text(seconds) == told
 
 
 async def test_an_attempt_under_way_says_how_often_the_provider_was_asked(nursery, autojump_clock) -> None:

@@ -10,6 +10,7 @@ from actors import InvalidOption
 from actors.environments import (
     AttemptRules,
     ConnectBundle,
+    ConnectFailed,
     Connectors,
     FixedEndpoint,
     HarnessConnector,
@@ -178,3 +179,41 @@ async def test_a_registration_survives_a_call_with_a_wrong_argument(autojump_clo
             registration.complete(info("root", "tools"))
 
         assert found(manager, "tools").selected_capability_roots[0].id == "root"
+
+
+async def test_an_option_of_a_command_that_is_not_there_is_refused_before_anything_is_connected() -> None:
+    provider: Any = ScriptedProvider()
+    async with open_manager_in_memory() as manager:
+        registration = manager.register_deferred("tools", provider)
+        environment = found(manager, "tools")
+        wrong: Any = {"timeout": 3}
+
+        with pytest.raises(
+            InvalidOption, match=r"timeout=3 is refused: run\(\) has no such .*did you mean timeout_s\?"
+        ):
+            await environment.run(["true"], **wrong)
+        with pytest.raises(InvalidOption, match=r"start\(\) has no such option; there are env, cwd, "):
+            await environment.processes.start(["true"], **wrong).__aenter__()
+        with pytest.raises(InvalidOption, match=r"walk\(\) has no such option; did you mean depth_max\?"):
+            await environment.files.walk("/", max_depth=3)  # type: ignore[arg-type]  # pyright: ignore
+
+        registration.abandon()
+        assert provider.calls == 0
+
+
+class PlainFunction:
+    def connect_bundle(self, _key: object, /) -> PlainEndpoint:
+        return PlainEndpoint(websocket_url="ws://127.0.0.1:1")
+
+
+async def test_a_provider_that_cannot_be_awaited_fails_the_attempt_and_says_what_to_do() -> None:
+    async with open_manager_in_memory() as manager:
+        provider: Any = PlainFunction()
+        environment = manager.upsert("tools", provider)
+
+        with pytest.raises(ConnectFailed) as failed:
+            await environment.wait_until_ready()
+
+        told = "connect_bundle() of the provider PlainFunction gave a PlainEndpoint where it has to be awaited"
+        assert failed.value.inner == f"{told}: make it `async def`"
+        assert not failed.value.retryable

@@ -1,6 +1,8 @@
 """What users give wrongly is refused by name and rule, before anything is sent; the client stays as it was."""
 
+import inspect
 import math
+import sys
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -13,13 +15,16 @@ from actors.harness import (
     HarnessLimits,
     InvalidArgument,
     Process,
+    Processes,
     RecoveryPolicy,
+    RequestRejected,
     WebSocketDialer,
     open_client,
     shown_url,
 )
+from actors.harness._processes import start_rejected
 from actors.harness.testing import MemoryNetwork
-from actors.protocol import EnvironmentInherit, EnvironmentPolicy
+from actors.protocol import EnvironmentInherit, EnvironmentPolicy, ErrorCode, StartParams
 from tests.actors.harness.world import URL, open_world
 
 POLICY = EnvironmentPolicy(
@@ -224,3 +229,61 @@ async def test_an_address_of_another_shape_is_refused_without_quoting_it(url: st
 )
 def test_an_address_that_cannot_be_read_is_shown_without_what_may_be_secret(url: str, shown: str) -> None:
     assert shown_url(url) == shown
+
+
+@pytest.mark.parametrize(
+    ("option", "told"),
+    [
+        ("timeout", "timeout: run() has no such option; did you mean timeout_s?"),
+        ("environ", "environ: run() has no such option; did you mean env?"),
+        ("shell", "shell: run() has no such option; there are env, cwd, stdin, tty, env_policy, timeout_s, check, "),
+    ],
+)
+async def test_an_option_that_is_not_there_is_refused_with_the_one_that_may_be_meant(option: str, told: str) -> None:
+    async with open_world() as world:
+        options: Any = {option: 3}
+        said = await refused(world.client, lambda: world.client.run(["echo"], **options), option)
+        assert said.startswith(told)
+
+        with pytest.raises(InvalidArgument, match=r"^stdin: start\(\) has no such option; did you mean pipe_stdin"):
+            world.client.processes.start(["echo"], stdin=b"x")  # type: ignore[arg-type]  # pyright: ignore
+
+
+@pytest.mark.parametrize("of", [Client.run, Processes.start])
+def test_the_options_that_are_named_are_those_that_there_are(of: Callable[..., object]) -> None:
+    listed = vars(sys.modules["actors.harness._client" if of is Client.run else "actors.harness._processes"])[
+        "_OPTIONS"
+    ]
+
+    there_are = [p.name for p in inspect.signature(of).parameters.values() if p.kind is p.KEYWORD_ONLY]
+    assert there_are == [*listed]
+
+
+FOLDER = "file:///work/dir%20x"
+
+
+@pytest.mark.parametrize(
+    ("data", "about"),
+    [
+        ({"kind": "spawnNotFound", "path": "prog"}, "program 'prog'"),
+        ({"kind": "spawnNotFound", "path": "/work/dir x"}, "working folder '/work/dir x'"),
+        ({"kind": "spawnNotFound"}, "program 'prog' in working folder '/work/dir x'"),
+        (None, "program 'prog' in working folder '/work/dir x'"),
+        ({"path": 5}, "program 'prog' in working folder '/work/dir x'"),
+    ],
+)
+def test_a_refused_start_says_what_or_where_after_the_words_of_the_executor(data: Any, about: str) -> None:
+    params = StartParams(process_id="p", argv=("prog", "--token=secret"), cwd=FOLDER, env={}, tty=False)
+    text = "No such file or directory (os error 2)"
+
+    told = start_rejected(RequestRejected(ErrorCode.INTERNAL, text, data), params)
+
+    assert str(told) == f"exec-server rejected request (-32603): {text}: {about}"
+    assert (told.code, told.message, told.data) == (ErrorCode.INTERNAL, text, data)
+
+
+def test_a_start_that_breaks_a_rule_is_told_in_the_words_of_the_executor_alone() -> None:
+    params = StartParams(process_id="p", argv=("prog",), cwd=FOLDER, env={}, tty=False)
+    rejected = RequestRejected(ErrorCode.INVALID_REQUEST, "process p already exists")
+
+    assert start_rejected(rejected, params) is rejected

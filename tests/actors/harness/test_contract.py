@@ -135,6 +135,7 @@ async def test_a_program_that_is_not_there_was_not_started(body: Body) -> None:
         await body.client.run(["/nonexistent/program"])
 
     assert caught.value.data["kind"] == "spawnNotFound"
+    assert "(-32603): No such file or directory (os error 2): program '/nonexistent/program'" in str(caught.value)
     assert body.client.statistics().followed_processes == 0
 
 
