@@ -11,7 +11,7 @@ from actors.environments._demands import Demand, of, offering
 from actors.environments._errors import NotSupported
 from actors.environments._outcomes import said_by
 from actors.environments._provider import Answer, PlainEndpoint
-from actors.environments._retry import is_retryable
+from actors.environments._retry import is_retryable, retry_after_s
 from actors.environments._seams import Client, LinkReport, LinkRequest
 from actors.harness import (
     LIMITS,
@@ -95,7 +95,9 @@ async def ask_again(renew: Callable[[], Awaitable[Answer]]) -> Answer:
         return await renew()
     except Exception as error:
         # As the harness judges: a lost connection is tried again, anything else ends the recovery.
-        raise (Disconnected if is_retryable(error) else NoAnswer)(said_by(error)) from error
+        said = (Disconnected if is_retryable(error) else NoAnswer)(said_by(error))
+        said.retry_after_s = retry_after_s(error)
+        raise said from error
 
 
 class RenewingDialer:

@@ -26,6 +26,15 @@ def is_retryable(error: BaseException) -> bool:
         return False
 
 
+def retry_after_s(error: BaseException) -> float | None:
+    """When whoever was asked wishes to be asked again: only one of our own errors can say so."""
+    try:
+        asked = getattr(error, "retry_after_s", None) if isinstance(error, ActorsError) else None
+    except Exception:  # As above.
+        return None
+    return float(asked) if isinstance(asked, int | float) and asked > 0 else None
+
+
 def is_retryable_answer(status: int, code: str | None = None) -> bool:
     """Whether a registry that answered with this HTTP status, and perhaps a code, may be asked again."""
     must_be_count("status", status)

@@ -13,6 +13,9 @@ from actors.harness._wording import duration_text, shown_url
 class HarnessError(ActorsError):
     """Something went wrong between this harness and its executor."""
 
+    retry_after_s: float | None = None
+    """When the other side asked to be tried again, counted from the error; None if it did not say."""
+
 
 class DidNotRun(HarnessError):
     """The call never reached the executor: it is safe to make it again."""

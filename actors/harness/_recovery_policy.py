@@ -29,29 +29,47 @@ class RecoveryPolicy:
 
     Attributes:
         budget_s: From the loss until giving up; below the time an executor keeps a session.
-        first_delay_s: Between the first two tries.
+        quick_tries: How many tries come first, before the delays begin to grow: what is lost is mostly back in a moment.
+        quick_delay_s: Between those.
+        first_delay_s: Between the first two tries after the quick ones.
         delay_max_s: The delay doubles up to this, at most four times.
         jitter: At most this share of the delay comes on top, by session and try, to spread a crowd.
     """
 
     budget_s: float = 25.0
+    quick_tries: int = 0
+    quick_delay_s: float = 0.1
     first_delay_s: float = 0.1
     delay_max_s: float = 0.1
     jitter: float = 0.0
 
     def __attrs_post_init__(self) -> None:
-        for name in ("budget_s", "first_delay_s", "delay_max_s"):
+        for name in ("budget_s", "quick_delay_s", "first_delay_s", "delay_max_s"):
             check_seconds(name, getattr(self, name))
+        if self.quick_tries < 0:
+            raise InvalidArgument("quick_tries", "must not be negative")
         check_seconds("jitter", self.jitter, zero=True)
         if self.jitter > 1:
             raise InvalidArgument("jitter", "must be between 0 and 1")
 
-    def delay_s(self, session_id: str, attempt: int) -> float:
-        """Give the time to wait after a failed try; the first try is 0."""
-        base_s = min(self.first_delay_s * float(2 ** min(attempt, _DOUBLINGS_MAX)), self.delay_max_s)
+    def delay_s(self, session_id: str, attempt: int, retry_after_s: float | None = None) -> float:
+        """Give the time to wait after a failed try.
+
+        Args:
+            session_id: Whose try it was.
+            attempt: Which it was; the first is 0.
+            retry_after_s: What the other side asked for. Obeyed, and spread upwards: all were told the same.
+        """
+        base_s = self._base_s(attempt)
         digest = hashlib.sha256(f"{session_id}\0{attempt}".encode("utf-8", "surrogatepass")).digest()
         share = int.from_bytes(digest[:8], "big") / 2**64
-        return base_s * (1 + self.jitter * share)
+        return max(base_s, retry_after_s or 0.0) * (1 + self.jitter * share)
+
+    def _base_s(self, attempt: int) -> float:
+        grown = attempt - self.quick_tries
+        if grown < 0:
+            return self.quick_delay_s
+        return min(self.first_delay_s * float(2 ** min(grown, _DOUBLINGS_MAX)), self.delay_max_s)
 
 
 def is_worth_retrying(error: BaseException) -> bool:

@@ -29,7 +29,9 @@ from actors.relay import (
     open_harness_stream,
 )
 
-RELAY_RECOVERY: Final = RecoveryPolicy(first_delay_s=0.5, delay_max_s=5.0, jitter=0.5)
+RELAY_RECOVERY: Final = RecoveryPolicy(
+    quick_tries=20, quick_delay_s=0.06, first_delay_s=0.5, delay_max_s=5.0, jitter=0.5
+)
 """How a session over a relay is resumed: every try costs the registry a bundle, and a crowd loses its relay at once."""
 
 _UNAUTHORIZED: Final = 401
@@ -143,7 +145,14 @@ class RelayChannel:
 
 
 def _translated(error: RelayError) -> HarnessError:
-    """Put what went wrong at the relay into the harness's words, with the same answer to whether a try may follow."""
+    """Put what went wrong at the relay into the harness's words, and keep whether and when to try again."""
+    said = _in_our_words(error)
+    if isinstance(error, RegistrarFailed | DialRefused):
+        said.retry_after_s = error.retry_after_s
+    return said
+
+
+def _in_our_words(error: RelayError) -> HarnessError:
     match error:
         case RegistrarFailed(retryable=retryable):
             return Disconnected(str(error)) if retryable else NoBundle(str(error))

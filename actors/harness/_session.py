@@ -83,7 +83,8 @@ class Session:
                 except HarnessError as error:
                     if not is_worth_retrying(error):
                         return RecoveryFailed(lost, str(error))
-                await trio.sleep(policy.delay_s(session_id, attempt))
+                    asked_s = error.retry_after_s
+                await trio.sleep(policy.delay_s(session_id, attempt, asked_s))
             if scope.cancelled_caught:
                 return RecoveryFailed(lost, f"recovery timed out after {duration_text(policy.budget_s)}")
             attempt += 1

@@ -28,6 +28,8 @@ class Outgoing:
         self._connection_lot = trio.lowlevel.ParkingLot()
         # Set, and renewed, each time the last waiting frame has been written.
         self._drained = trio.Event()
+        # Whether nothing will be written any more: the connection is gone.
+        self._has_ended = False
 
     def wake(self) -> None:
         """Say that the schedule may have work. Called after every change of it."""
@@ -35,6 +37,13 @@ class Outgoing:
 
     async def run(self, connection: PhysicalConnection) -> None:
         """Write frames as they become ready, until the connection is lost or this is cancelled."""
+        try:
+            await self._write(connection)
+        finally:
+            self._has_ended = True
+            self._drained.set()
+
+    async def _write(self, connection: PhysicalConnection) -> None:
         while True:
             try:
                 turn = self.schedule.next()
@@ -110,7 +119,10 @@ class Outgoing:
             await self._lots.setdefault(lane.stream_id, trio.lowlevel.ParkingLot()).park()
 
     async def drain(self) -> None:
-        """Wait until nothing waits to be written, or never if a window stays shut: bound it."""
+        """Wait until nothing waits to be written or can be any more, or never if a window stays shut: bound it."""
+        if self._has_ended:
+            await trio.lowlevel.checkpoint()
+            return
         self._drained = trio.Event()
         self.wake()
         await self._drained.wait()

@@ -1,7 +1,8 @@
 """Keep an executor reachable: register, dial, serve, and dial again when the connection ends.
 
 The rules are those that the rendezvous counts on: the same address with the same registration is dialled again and
-again; an answer of 4xx means that the rendezvous does not know it any more, and only then is there a new registration.
+again; an answer of 4xx means that the rendezvous does not know it any more, and only then is there a new registration:
+at once if that address has worked before, as after a restart of the rendezvous.
 """
 
 import random
@@ -87,14 +88,18 @@ async def keep_executor_connected(
     """
     plan = redial or Redial()
     registration: ExecutorRegistration | None = None
+    # Whether this registration has led to a connection: one that never did is not renewed in a hurry.
+    has_worked = False
     while True:
         retry_after_s: float | None = None
+        at_once = False
         try:
             if registration is None:
-                registration = await register()
+                registration, has_worked = await register(), False
                 report(UpkeepEvent(what="registered"))
             began_s, reason = await _serve_once(registration, serve, dialer, report)
             plan = plan.after_connection(trio.current_time() - began_s)
+            has_worked = True
             what, why = "disconnected", reason
         except RegistrarFailed as error:
             if not error.retryable:
@@ -103,10 +108,10 @@ async def keep_executor_connected(
         except DialRefused as error:
             what, why, retry_after_s = "dial failed", str(error), error.retry_after_s
             if 400 <= error.status < 500:
-                registration = None
+                registration, at_once = None, has_worked
         except DialFailed as error:
             what, why = "dial failed", str(error)
-        wait_s = plan.delay_s(spread(), retry_after_s)
+        wait_s = 0.0 if at_once else plan.delay_s(spread(), retry_after_s)
         plan = plan.failed()
         report(UpkeepEvent(what=what, why=why, retry_in_s=wait_s))
         await trio.sleep(wait_s)

@@ -77,13 +77,34 @@ def test_p13_a_peer_that_says_anything_within_the_limit_is_never_cut(steps: list
 
 
 def test_delays_double_to_the_cap_and_are_spread_over_its_upper_half() -> None:
-    redial = Redial(first_s=1, cap_s=30)
+    redial = Redial(first_s=1, cap_s=30, quick_tries=0)
     delays = []
     for _ in range(8):
         delays.append((redial.delay_s(0.0), redial.delay_s(1.0)))
         redial = redial.failed()
 
     assert delays == [(0.5, 1), (1, 2), (2, 4), (4, 8), (8, 16), (15, 30), (15, 30), (15, 30)]
+
+
+def test_the_first_tries_are_quick_and_the_very_first_is_spread_from_nothing() -> None:
+    redial = Redial(quick_tries=3, quick_s=0.2, first_s=1)
+    delays = []
+    for _ in range(5):
+        delays.append((redial.delay_s(0.0), redial.delay_s(1.0)))
+        redial = redial.failed()
+
+    assert delays == [(0, 0.2), (0.1, 0.2), (0.1, 0.2), (0.5, 1), (1, 2)]
+
+
+def test_a_relay_that_accepts_and_drops_sees_no_tight_loop() -> None:
+    """Mutant: `after_connection` resets after any connection."""
+    redial, now_s, dials = Redial(), 0.0, 0
+    while now_s < 60:
+        redial = redial.after_connection(0.01)
+        now_s += redial.delay_s(0.0)
+        redial, dials = redial.failed(), dials + 1
+
+    assert dials <= 20
 
 
 def test_only_a_connection_that_lasted_resets_the_delays() -> None:
@@ -94,10 +115,10 @@ def test_only_a_connection_that_lasted_resets_the_delays() -> None:
 
 
 def test_try_again_after_n_is_obeyed_and_spread() -> None:
-    redial = Redial(first_s=1, cap_s=30, failures=3)
+    redial = Redial(first_s=1, cap_s=30, quick_tries=0, failures=3)
 
     assert redial.delay_s(0.0, retry_after_s=20) == 20
-    assert redial.delay_s(1.0, retry_after_s=20) == 24
+    assert redial.delay_s(1.0, retry_after_s=20) == 30
     assert redial.delay_s(1.0, retry_after_s=1) == 8
     assert redial.delay_s(0.0, retry_after_s=1e9) == 300, "nobody is sent away for ever"
 
@@ -107,7 +128,7 @@ def test_p12_the_spread_is_at_least_half_the_delay_also_at_the_cap(
     failures: int, spread: float, first_s: float, cap_s: float
 ) -> None:
     """Mutant: the cap is applied after the spread, so that at the cap everybody waits alike."""
-    redial = Redial(first_s=first_s, cap_s=cap_s, failures=failures)
+    redial = Redial(first_s=first_s, cap_s=cap_s, quick_tries=0, failures=failures)
 
     assert redial.delay_s(0.0) <= redial.delay_s(spread) <= redial.delay_s(1.0) <= cap_s
     assert redial.delay_s(1.0) == pytest.approx(2 * redial.delay_s(0.0))
@@ -116,7 +137,7 @@ def test_p12_the_spread_is_at_least_half_the_delay_also_at_the_cap(
 def test_p12_a_thousand_clients_come_back_spread_and_all_get_in() -> None:
     """1,000 clients, a relay away for half an hour and then taking 20 a second, a cap of 60 s; seeded."""
     entropy = random.Random(12)
-    plans = [Redial(first_s=1, cap_s=60, failures=6) for _ in range(1000)]
+    plans = [Redial(first_s=1, cap_s=60, quick_tries=0, failures=6) for _ in range(1000)]
     due = sorted((entropy.uniform(1740, 1800) + 1 * entropy.random() * 60, n) for n in range(1000))
     attempts: dict[int, int] = {}
     tokens, at_s, connected, last_s = 50.0, 1800.0, 0, 0.0

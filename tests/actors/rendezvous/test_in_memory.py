@@ -239,11 +239,11 @@ async def test_an_executor_registers_again_after_4xx_only_and_obeys_try_again_la
 
     with trio.move_on_after(1000):
         await keep_executor_connected(
-            register, live, dialer=Refusing(), redial=Redial(), spread=lambda: 1.0, report=events.append
+            register, live, dialer=Refusing(), redial=Redial(quick_tries=0), spread=lambda: 1.0, report=events.append
         )
 
     waits = [event.retry_in_s for event in events if event.retry_in_s is not None]
-    assert waits == [40.5, 2, 9, 8, 16, 30, 30, 1, 2], "40 and 7 were asked for; 20 s of life begin again"
+    assert waits == [60, 2, 10.5, 8, 16, 30, 30, 1, 2], "40 and 7 were asked for; 20 s of life begin again"
     assert len(registered) == 2
 
 

@@ -20,8 +20,9 @@ from actors.environments import (
     open_manager,
     open_registry_provider,
 )
-from actors.noise import Identity
-from actors.rendezvous import bearer, open_registry_client
+from actors.noise import Identity, PublicKey
+from actors.relay import RegistrarFailed
+from actors.rendezvous import HarnessConnection, bearer, open_registry_client
 from supervision import Supervisor, open_root
 from tests.actors.environments.waiting import start_wait
 from tests.actors.through_relay.world import EXECUTOR, HARNESS, World, open_world
@@ -75,6 +76,33 @@ async def test_an_offline_environment_is_asked_for_again_and_then_said_so(nurser
         assert error.retryable
         assert "environment_offline" in str(error)
         assert world.rendezvous.statistics().counters.requests_refused - before == 5
+
+
+async def test_p12_a_lost_environment_asks_its_registry_again_when_that_said_so_and_not_before(autojump_clock) -> None:
+    """Mutant: `ask_again` forgets when the provider said to come again."""
+
+    class Busy:
+        """Says once, when asked a second time, to come again in 7 s."""
+
+        def __init__(self, world: World) -> None:
+            self._world = world
+            self.asked_s: list[float] = []
+
+        async def connect(self, environment_id: str, key: PublicKey, /) -> HarnessConnection:
+            self.asked_s.append(trio.current_time())
+            if len(self.asked_s) == 2:
+                raise RegistrarFailed("later", retryable=True, retry_after_s=7.0)
+            return await self._world.registry.connect(environment_id, key)
+
+    async with open_world() as world, open_root() as root, managed(root, world, Counting()) as manager:
+        registry = Busy(world)
+        environment = manager.upsert("env", RegistryConnectProvider(registry, "env"))
+        await environment.run(["hello"])
+        await world.network.cut()
+        await environment.run(["hello"])
+
+        _, second, third = registry.asked_s
+        assert 7.0 <= third - second <= 10.5
 
 
 async def test_a_wrong_token_is_asked_with_once(nursery, autojump_clock) -> None:

@@ -1,15 +1,26 @@
 """An executor and a harness with a rendezvous between them, in memory and on a virtual clock."""
 
+from contextlib import AsyncExitStack
+
 import pytest
 import trio
 
 from actors.executor import serve_remote_executor
 from actors.executor.testing import open_memory_launcher
-from actors.harness import ChannelClosed, NoBundle, RelayDialer, WebSocketConnectFailed, open_client
+from actors.harness import (
+    RELAY_RECOVERY,
+    ChannelClosed,
+    ConnectionChange,
+    NoBundle,
+    RelayDialer,
+    WebSocketConnectFailed,
+    open_client,
+)
 from actors.noise import Identity
 from actors.relay import RegistrarFailed
+from actors.rendezvous import HarnessConnection, open_rendezvous
 from supervision import ChildSpec, open_root
-from tests.actors.through_relay.world import EXECUTOR, HARNESS, PROGRAMS, World, open_world
+from tests.actors.through_relay.world import EXECUTOR, GRANTS, HARNESS, PROGRAMS, World, open_world
 from tests.support.cancelling import cancel_at_each_step
 
 
@@ -38,6 +49,82 @@ async def test_a_cut_costs_one_more_bundle_and_neither_the_session_nor_any_outpu
         assert first.harness_key_authorization != second.harness_key_authorization
         assert first.executor_registration_id == second.executor_registration_id
         assert [event.what for event in world.events] == ["registered", "connected", "disconnected", "connected"]
+
+
+class Changes:
+    """When the connection of a client came and went."""
+
+    def __init__(self) -> None:
+        self._tell, self._told = trio.open_memory_channel[tuple[float, bool]](100)
+
+    def note(self, change: ConnectionChange) -> None:
+        self._tell.send_nowait((trio.current_time(), change.connected))
+
+    async def next(self, *, connected: bool) -> float:
+        async for at_s, is_connected in self._told:
+            if is_connected is connected:
+                return at_s
+        raise AssertionError("the channel is never closed")
+
+
+async def test_a_session_is_back_within_300_ms_of_a_cut_again_and_again(autojump_clock) -> None:
+    """Mutants: leaving a lost stream waits for its goodbye; the executor's first redial waits half its delay's cap."""
+    async with open_world() as world:
+        changes = Changes()
+        async with world.open_client(recovery=RELAY_RECOVERY, on_change=changes.note) as client:
+            session_id = client.session_id
+            await changes.next(connected=True)
+            for _ in range(5):
+                await trio.sleep(6)
+                cut_s = trio.current_time()
+                await world.network.cut()
+
+                assert await changes.next(connected=True) - cut_s < 0.3
+                assert client.session_id == session_id
+
+
+async def test_a_session_is_back_within_300_ms_of_the_restart_of_a_rendezvous_that_remembers_nothing(
+    autojump_clock,
+) -> None:
+    """Mutant: an executor whose address is refused waits before it registers again, although the address had worked."""
+    async with open_world() as world, AsyncExitStack() as stack:
+        changes = Changes()
+        client = await stack.enter_async_context(world.open_client(recovery=RELAY_RECOVERY, on_change=changes.note))
+        session_id = client.session_id
+        world.network.unplug()
+        await world.network.cut()
+        await trio.sleep(0.7)
+        options = {"listeners": world.network.listeners(), "public_url": world.network.url}
+        back_s = trio.current_time()
+        # The first one is beneath: what follows is left in the order in which it came.
+        rendezvous = await stack.enter_async_context(open_rendezvous(GRANTS, **options))
+        stack.push_async_callback(world.network.cut)
+
+        await changes.next(connected=True)
+        assert await changes.next(connected=True) - back_s < 0.3
+        assert client.session_id == session_id
+        assert rendezvous.statistics().registrations == 1
+        assert (await client.run(["hello"])).stdout == b"hello\n"
+
+
+async def test_p12_a_registry_that_says_later_is_not_asked_before_while_a_session_is_resumed(autojump_clock) -> None:
+    """Mutant: `_in_our_words` is used for `_translated`, which forgets when to ask again."""
+    async with open_world() as world:
+        asked_s: list[float] = []
+
+        async def next_bundle() -> HarnessConnection:
+            asked_s.append(trio.current_time())
+            if len(asked_s) == 2:
+                raise RegistrarFailed("later", retryable=True, retry_after_s=7.0)
+            return await world.next_bundle()
+
+        dialer = RelayDialer(next_bundle, HARNESS, dialer=world.dialer)
+        async with open_client("env", dialer=dialer, recovery=RELAY_RECOVERY) as client:
+            await world.network.cut()
+            await client.status()
+
+        assert 7.0 <= asked_s[2] - asked_s[1] <= 10.5
+        assert len(asked_s) == 3
 
 
 async def test_large_answers_and_many_small_ones_come_whole(autojump_clock) -> None:
