@@ -231,7 +231,7 @@ async def test_an_executor_registers_again_after_4xx_only_and_obeys_try_again_la
         registered.append(trio.current_time())
         return Given()
 
-    lives = iter([5.0, 5.0, 20.0, 5.0])
+    lives = iter([4.0, 4.0, 20.0, 4.0])
 
     async def live(connection: PhysicalConnection, registration: object) -> DisconnectReason:
         await trio.sleep(next(lives, 1e9))
@@ -245,6 +245,43 @@ async def test_an_executor_registers_again_after_4xx_only_and_obeys_try_again_la
     waits = [event.retry_in_s for event in events if event.retry_in_s is not None]
     assert waits == [60, 2, 10.5, 8, 16, 30, 30, 1, 2], "40 and 7 were asked for; 20 s of life begin again"
     assert len(registered) == 2
+
+
+async def test_an_address_that_had_worked_is_replaced_at_once_and_one_that_never_did_is_not(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    """Mutants: never at once; always at once, which is a tight loop with a registry that gives bad addresses."""
+    events: list[UpkeepEvent] = []
+    answers: list[int | None] = [404, None, 404, 404, 404]
+    dialer = MemoryDialer()
+    dialer.listen("ws://x", lambda connection: None)
+
+    class Given:
+        url, environment_id, executor_registration_id = "ws://x", "env", "reg"
+
+    class Forgetful:
+        @asynccontextmanager
+        async def dial(self, url: str) -> AsyncGenerator[PhysicalConnection, None]:
+            if (status := answers.pop(0) if answers else None) is not None:
+                raise DialRefused("x", status, None)
+            async with dialer.dial(url) as connection:
+                yield connection
+
+    async def register() -> Given:
+        await trio.lowlevel.checkpoint()
+        return Given()
+
+    async def live(connection: PhysicalConnection, registration: object) -> DisconnectReason:
+        await trio.sleep(20 if len(answers) == 3 else 1e9)
+        return DisconnectReason.PEER_CLOSE
+
+    with trio.move_on_after(1000):
+        await keep_executor_connected(
+            register, live, dialer=Forgetful(), redial=Redial(quick_tries=0), spread=lambda: 1.0, report=events.append
+        )
+
+    waits = [event.retry_in_s for event in events if event.retry_in_s is not None]
+    assert waits == [1, 1, 0, 4, 8], "the second address worked for 20 s: only its refusal is followed at once"
 
 
 async def test_a_final_refusal_ends_the_attempts() -> None:

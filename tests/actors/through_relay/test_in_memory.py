@@ -68,7 +68,7 @@ class Changes:
 
 
 async def test_a_session_is_back_within_300_ms_of_a_cut_again_and_again(autojump_clock) -> None:
-    """Mutants: leaving a lost stream waits for its goodbye; the executor's first redial waits half its delay's cap."""
+    """Mutant: `Outgoing.run` does not say that it has ended, so that leaving a lost stream waits for its goodbye."""
     async with open_world() as world:
         changes = Changes()
         async with world.open_client(recovery=RELAY_RECOVERY, on_change=changes.note) as client:
@@ -86,7 +86,7 @@ async def test_a_session_is_back_within_300_ms_of_a_cut_again_and_again(autojump
 async def test_a_session_is_back_within_300_ms_of_the_restart_of_a_rendezvous_that_remembers_nothing(
     autojump_clock,
 ) -> None:
-    """Mutant: an executor whose address is refused waits before it registers again, although the address had worked."""
+    """Mutant: `RELAY_RECOVERY` has no quick tries."""
     async with open_world() as world, AsyncExitStack() as stack:
         changes = Changes()
         client = await stack.enter_async_context(world.open_client(recovery=RELAY_RECOVERY, on_change=changes.note))
