@@ -65,7 +65,7 @@ async def spawn(
     Cancelled:
         The half-started actor is stopped and nothing is left.
     """
-    name = name or name_of(make)
+    name = name_of(make) if name is None else name
     seat = Seat(name, mailbox, restart, make, args)
     spec = spec_for(run_actor, name, restart, shutdown_s, start_timeout_s, backoff, significant)
     try:
@@ -94,7 +94,7 @@ def spawn_nowait(
     Mail sent before it is up is handled after its start, in order; if the start fails, askers get `LeftBehind` and
     told messages are dropped and counted. The options are those of `spawn`.
     """
-    name = name or name_of(make)
+    name = name_of(make) if name is None else name
     seat = Seat(name, mailbox, restart, make, args)
     spec = spec_for(run_actor, name, restart, shutdown_s, start_timeout_s, backoff, significant)
     place_nowait(supervisor, spec, seat)
@@ -135,7 +135,7 @@ async def spawn_machine(
     Cancelled:
         The half-started actor is stopped and nothing is left.
     """
-    name = name or name_of(make)
+    name = name_of(make) if name is None else name
     seat = MachineSeat(name, mailbox, restart, machine, make, args)
     spec = spec_for(run_machine_actor, name, restart, shutdown_s, start_timeout_s, backoff, significant)
     try:
@@ -165,15 +165,23 @@ def spawn_machine_nowait(
     Effects of events delivered before it is up are carried out after its start, in order; if the start fails they
     are dropped and counted, and the machine keeps its value. The options are those of `spawn_machine`.
     """
-    name = name or name_of(make)
+    name = name_of(make) if name is None else name
     seat = MachineSeat(name, mailbox, restart, machine, make, args)
     spec = spec_for(run_machine_actor, name, restart, shutdown_s, start_timeout_s, backoff, significant)
     place_nowait(supervisor, spec, seat)
     return MachineReference(seat)
 
 
+def spec_for(*options: Any) -> ChildSpec:
+    """Give the spec that all actors with these options share; what tells them apart is their seat."""
+    try:
+        return _spec_for(*options)
+    except TypeError:  # What cannot be looked up is no option: let the spec say so.
+        return _spec_for.__wrapped__(*options)
+
+
 @lru_cache(maxsize=64, typed=True)
-def spec_for(
+def _spec_for(
     run: Callable[..., Awaitable[object]],
     name: str,
     restart: Restart,
@@ -182,7 +190,6 @@ def spec_for(
     backoff: Backoff | None,
     significant: bool,
 ) -> ChildSpec:
-    """Give the spec that all actors with these options share; what tells them apart is their seat."""
     return ChildSpec(
         name, run,
         restart=restart, shutdown_s=shutdown_s, start_timeout_s=start_timeout_s, backoff=backoff,

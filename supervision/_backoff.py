@@ -3,6 +3,7 @@
 import attrs
 
 from supervision._errors import InvalidSpec
+from supervision._rules import check_seconds, is_number
 
 __all__ = ["Backoff"]
 
@@ -12,11 +13,12 @@ class Backoff:
     """Growing delays between the restarts of one child; waiting costs no restarts of the budget.
 
     Attributes:
-        first_s: Delay before the first restart, in seconds.
-        factor: What the delay grows by from one restart to the next.
-        max_s: The longest delay, in seconds, before jitter.
-        jitter: The delay is scaled by a random factor between ``1 - jitter`` and ``1 + jitter``.
+        first_s: Delay before the first restart, in seconds; more than 0.
+        factor: What the delay is multiplied by from one restart to the next; at least 1, and finite.
+        max_s: The longest delay, in seconds, before jitter; at least ``first_s``, and finite.
+        jitter: The delay is scaled by a random factor between ``1 - jitter`` and ``1 + jitter``; from 0, below 1.
         healthy_s: A child up for at least this long starts again from ``first_s``; less does not clear its history.
+            In seconds, more than 0; `math.inf` forgets nothing.
     """
 
     first_s: float = 0.1
@@ -26,11 +28,12 @@ class Backoff:
     healthy_s: float = 60.0
 
     def __attrs_post_init__(self) -> None:
-        _check(self.first_s > 0, "first_s", "must be more than 0 seconds (leave backoff out for no delay)")
-        _check(self.factor >= 1, "factor", "must be at least 1, or delays would shrink")
-        _check(self.first_s <= self.max_s < float("inf"), "max_s", "must be finite and at least first_s")
-        _check(0 <= self.jitter < 1, "jitter", "must be at least 0 and less than 1")
-        _check(self.healthy_s > 0, "healthy_s", "must be more than 0 seconds")
+        check_seconds("Backoff.first_s", self.first_s)
+        check_seconds("Backoff.max_s", self.max_s)
+        check_seconds("Backoff.healthy_s", self.healthy_s, infinite="forgets nothing")
+        _check(is_number(self.factor) and 1 <= self.factor < float("inf"), "factor", "must be at least 1, and finite")
+        _check(self.first_s <= self.max_s, "max_s", "must be at least first_s")
+        _check(is_number(self.jitter) and 0 <= self.jitter < 1, "jitter", "must be at least 0 and less than 1")
 
     def delay_s(self, attempt: int, chance: float) -> float:
         """Return the delay before restart number ``attempt`` (from 1), for a ``chance`` in [0, 1)."""

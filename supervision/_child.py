@@ -5,6 +5,7 @@
 
 from collections.abc import Awaitable, Callable
 from contextvars import Context
+from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 
 import trio
@@ -12,7 +13,9 @@ import trio
 from supervision._book import KILL_WAIT_S
 from supervision._errors import ChildWillNotStop
 from supervision._exits import KILLED, OBEYED, RETURNED, Exit, exit_of
+from supervision._functions import check_awaitable, raise_misfit
 from supervision._refusals import raise_start_failed
+from supervision._rules import refuse
 from supervision._specs import NO_SUBJECT, AnySpec, ChildSpec
 from supervision._states import ChildState, Entry
 
@@ -82,6 +85,8 @@ class ChildStatus(Generic[T_contra]):
         Cancellation still follows after ``shutdown_s``. If the function raises, the child is cancelled at once, and
         what it raised counts as what the child raised.
         """
+        if not callable(callback):
+            refuse("on_stop", "must be a plain function without arguments", callback)
         self._on_stop = callback
         if self.asked:
             self.ask()
@@ -293,9 +298,16 @@ def body_of(child: Child, status: ChildStatus[Any]) -> Awaitable[object]:
     spec = child._entry.spec
     if not isinstance(spec, ChildSpec):
         return child._engine.serve_nested(spec, status)
-    if child._subject is NO_SUBJECT:
-        return spec.run(*spec.args, task_status=status)
-    return spec.run(child._subject, *spec.args, task_status=status)
+    try:
+        if child._subject is NO_SUBJECT:
+            body = spec.run(*spec.args, task_status=status)
+        else:
+            body = spec.run(child._subject, *spec.args, task_status=status)
+    except TypeError as error:
+        raise_misfit(error)
+    if type(body) is not CoroutineType:
+        check_awaitable(spec.run, body)
+    return body
 
 
 def _without_our_frame(error: Exception) -> Exception:

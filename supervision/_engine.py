@@ -43,7 +43,17 @@ from supervision._news import (
 )
 from supervision._plan import Plan
 from supervision._refusals import raise_refused, raise_start_failed
-from supervision._specs import NO_SUBJECT, AnySpec, ChildSpec, PoolSpec, Restart, SupervisorSpec, check_fits
+from supervision._specs import (
+    NO_SUBJECT,
+    SPEC_KINDS,
+    AnySpec,
+    ChildSpec,
+    PoolSpec,
+    Restart,
+    SupervisorSpec,
+    check_fits,
+    check_spec,
+)
 from supervision._states import WITH_TASK, ChildState, Entry, Ticket, Verdict
 from supervision._timers import Timers
 from supervision._tree import ChildNode, SupervisorNode, child_node
@@ -201,6 +211,8 @@ class Engine:
 
     def add_nowait(self, spec: AnySpec, subject: object = NO_SUBJECT) -> tuple[Child, Ticket]:
         """Take in a child and schedule its start."""
+        if type(spec) not in SPEC_KINDS:
+            check_spec("spec", spec)
         if spec.significant or spec.backoff is not None:
             check_fits(spec, self.plan.intensity, self.plan.auto_shutdown)
         if self._nursery is None:

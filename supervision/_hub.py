@@ -7,8 +7,8 @@ from typing import Protocol, Self
 import attrs
 import trio
 
-from supervision._errors import InvalidSpec
 from supervision._events import Event, EventsDropped
+from supervision._rules import check_whole
 
 __all__ = ["Events", "EventsStatistics"]
 
@@ -80,8 +80,7 @@ class Events:
     """A bounded stream of events; when full, the oldest unread is dropped and the gap is told."""
 
     def __init__(self, hub: Hub, path: str, capacity: int) -> None:
-        if capacity < 1:
-            raise InvalidSpec("events.capacity", "must be at least 1")
+        check_whole("events.capacity", capacity, low=1)
         self.path, self.prefix = path, path + "/"
         self._hub, self._capacity = hub, capacity
         self._waiting: deque[Event] = deque()

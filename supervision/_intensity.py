@@ -8,7 +8,7 @@ from collections import deque
 
 import attrs
 
-from supervision._errors import InvalidSpec
+from supervision._rules import check_seconds, check_whole
 
 __all__ = ["RestartIntensity"]
 
@@ -20,7 +20,7 @@ class RestartIntensity:
     """How many restarts within which time are allowed, over all children of a supervisor together.
 
     Attributes:
-        restarts: Restarts allowed within the period; 0 allows none.
+        restarts: Restarts allowed within the period; 0 allows none, 1,000,000 is the most.
         period_s: Length of the sliding window in seconds; a restart exactly this old still counts.
     """
 
@@ -28,11 +28,8 @@ class RestartIntensity:
     period_s: float = 5.0
 
     def __attrs_post_init__(self) -> None:
-        # A bool is an int: RestartIntensity(True) is a slip, not a limit.
-        if type(self.restarts) is not int or not 0 <= self.restarts <= _RESTARTS_MAX:
-            raise InvalidSpec("RestartIntensity.restarts", f"must be a whole number from 0 to {_RESTARTS_MAX:,}")
-        if not 0 < self.period_s < float("inf"):
-            raise InvalidSpec("RestartIntensity.period_s", "must be a finite time of more than 0 seconds")
+        check_whole("RestartIntensity.restarts", self.restarts, low=0, high=_RESTARTS_MAX)
+        check_seconds("RestartIntensity.period_s", self.period_s)
 
 
 class Window:

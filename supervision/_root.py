@@ -9,12 +9,13 @@ from typing import Any, Final
 
 from supervision._child import ChildStatus
 from supervision._engine import Engine
-from supervision._errors import InvalidSpec, Shutdown, StartFailed, SupervisorClosed
+from supervision._errors import Shutdown, StartFailed, SupervisorClosed
 from supervision._hub import Hub
 from supervision._intensity import RestartIntensity
 from supervision._news import CloseReason
 from supervision._opened import Opened
 from supervision._plan import Plan
+from supervision._rules import check_seconds
 from supervision._specs import AutoShutdown, ChildSpec, PoolSpec, Strategy, SupervisorSpec
 from supervision._supervisor import Pool, Supervisor
 
@@ -117,12 +118,11 @@ def open_root(
     Cancelled:
         The children are stopped in order within ``cancel_grace_s``, then killed; nothing is left running.
     """
-    if not cancel_grace_s >= 0:
-        raise InvalidSpec("open_root.cancel_grace_s", "must be at least 0 seconds")
+    check_seconds("open_root.cancel_grace_s", cancel_grace_s, zero="kills at once", infinite="waits")
     spec = SupervisorSpec(
         name=name,
         strategy=strategy,
-        intensity=intensity or RestartIntensity(),
+        intensity=RestartIntensity() if intensity is None else intensity,
         auto_shutdown=auto_shutdown,
         children=children,
     )

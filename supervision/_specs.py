@@ -2,14 +2,16 @@
 
 import enum
 import math
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, ClassVar, Final
 
 import attrs
 
 from supervision._backoff import Backoff, check_reachable
 from supervision._errors import InvalidSpec
+from supervision._functions import check_function
 from supervision._intensity import RestartIntensity
+from supervision._rules import check_kind, check_name, check_seconds, refuse, shown
 
 __all__ = ["AutoShutdown", "ChildSpec", "PoolSpec", "Restart", "Strategy", "SupervisorSpec"]
 
@@ -64,7 +66,8 @@ class ChildSpec:
     """How to start, restart and stop one child.
 
     Attributes:
-        name: Unique in its supervisor, without ``/``; in a pool only a label.
+        name: Unique in its supervisor, in a pool only a label: 1 to 256 characters that print as themselves, in
+            normal form C, without ``/`` and without spaces at the ends.
         run: Async function of the child's subject, if it has one, then ``args``, and ``task_status``. It calls
             ``task_status.started(value)`` when it can serve.
         args: Positional arguments of ``run``, the same for each generation.
@@ -105,9 +108,11 @@ class ChildSpec:
         on_gone: Callable[..., object] | None = None,
         enters_late: bool = False,
     ) -> None:
-        if not callable(run):
-            raise InvalidSpec("ChildSpec.run", f"must be an async function; pass it with its arguments, not {run!r}")
-        _check_common("ChildSpec", name, restart, shutdown_s, start_timeout_s, significant)
+        check_function(run)
+        _check_common("ChildSpec", name, restart, shutdown_s, start_timeout_s, backoff, significant)
+        check_kind("ChildSpec.enters_late", enters_late, bool)
+        if on_gone is not None and not callable(on_gone):
+            refuse("ChildSpec.on_gone", "must be a plain function or None", on_gone)
         if backoff is not None and restart is Restart.TEMPORARY:
             raise InvalidSpec("ChildSpec.backoff", "a temporary child never comes back, so nothing can be delayed")
         set_field = object.__setattr__
@@ -127,12 +132,19 @@ class ChildSpec:
         return f"ChildSpec({self.name!r}, {getattr(self.run, '__qualname__', self.run)}, restart={self.restart.value})"
 
 
+def _children(children: Iterable["AnySpec"]) -> tuple["AnySpec", ...]:
+    try:
+        return tuple(children)
+    except TypeError:
+        refuse("SupervisorSpec.children", "must be specs, in the order in which to start them", children)
+
+
 @attrs.frozen(kw_only=True, eq=False)
 class SupervisorSpec:
     """A supervisor as a child of another: its own strategy and budget, and the children it is born with.
 
     Attributes:
-        name: Unique in its supervisor, without ``/``.
+        name: Unique in its supervisor; as in `ChildSpec`.
         strategy: Which siblings share a restarted child's fate.
         intensity: The shared restart budget of its children.
         auto_shutdown: Whether the end of significant children ends it.
@@ -144,11 +156,11 @@ class SupervisorSpec:
         significant: Whether its own end can end its supervisor.
     """
 
-    name: str = attrs.field()
+    name: str
     strategy: Strategy = Strategy.ONE_FOR_ONE
-    intensity: RestartIntensity = attrs.field(factory=RestartIntensity)
+    intensity: RestartIntensity = attrs.field(default=RestartIntensity())
     auto_shutdown: AutoShutdown = AutoShutdown.NEVER
-    children: tuple["AnySpec", ...] = ()
+    children: tuple["AnySpec", ...] = attrs.field(default=(), converter=_children)
     restart: Restart = Restart.PERMANENT
     shutdown_s: float = math.inf
     start_timeout_s: float = math.inf
@@ -157,11 +169,16 @@ class SupervisorSpec:
     enters_late: ClassVar[bool] = False
 
     def __attrs_post_init__(self) -> None:
+        kind = "SupervisorSpec"
         _check_common(
-            "SupervisorSpec", self.name, self.restart, self.shutdown_s, self.start_timeout_s, self.significant
+            kind, self.name, self.restart, self.shutdown_s, self.start_timeout_s, self.backoff, self.significant
         )
+        check_kind(f"{kind}.strategy", self.strategy, Strategy)
+        check_kind(f"{kind}.intensity", self.intensity, RestartIntensity)
+        check_kind(f"{kind}.auto_shutdown", self.auto_shutdown, AutoShutdown)
         names: set[str] = set()
-        for child in self.children:
+        for index, child in enumerate(self.children):
+            check_spec(f"{kind}.children[{index}]", child)
             if child.name in names:
                 raise InvalidSpec("children", f"the name {child.name!r} stands twice")
             names.add(child.name)
@@ -173,7 +190,7 @@ class PoolSpec:
     """A pool as a child: many children of one kind, added at run time and stopped all at once.
 
     Attributes:
-        name: Unique in its supervisor, without ``/``.
+        name: Unique in its supervisor; as in `ChildSpec`.
         intensity: The shared restart budget of its children.
         auto_shutdown: Whether the end of significant children ends it.
         restart: When it comes back by itself; it comes back empty.
@@ -184,7 +201,7 @@ class PoolSpec:
     """
 
     name: str
-    intensity: RestartIntensity = attrs.field(factory=RestartIntensity)
+    intensity: RestartIntensity = attrs.field(default=RestartIntensity())
     auto_shutdown: AutoShutdown = AutoShutdown.NEVER
     restart: Restart = Restart.PERMANENT
     shutdown_s: float = math.inf
@@ -194,7 +211,12 @@ class PoolSpec:
     enters_late: ClassVar[bool] = False
 
     def __attrs_post_init__(self) -> None:
-        _check_common("PoolSpec", self.name, self.restart, self.shutdown_s, self.start_timeout_s, self.significant)
+        kind = "PoolSpec"
+        _check_common(
+            kind, self.name, self.restart, self.shutdown_s, self.start_timeout_s, self.backoff, self.significant
+        )
+        check_kind(f"{kind}.intensity", self.intensity, RestartIntensity)
+        check_kind(f"{kind}.auto_shutdown", self.auto_shutdown, AutoShutdown)
 
 
 class NoSubject:
@@ -208,20 +230,31 @@ NO_SUBJECT: Final = NoSubject()
 AnySpec = ChildSpec | SupervisorSpec | PoolSpec
 """Whatever a supervisor can have as a child."""
 
-_NAME_CHARS_MAX: Final = 256
+SPEC_KINDS: Final[frozenset[type]] = frozenset({ChildSpec, SupervisorSpec, PoolSpec})
+
+
+def check_spec(field: str, spec: object) -> None:
+    """Refuse what is no spec."""
+    if not isinstance(spec, ChildSpec | SupervisorSpec | PoolSpec):
+        hint = "; write ChildSpec(name, function, *args)" if callable(spec) else ""
+        raise InvalidSpec(field, f"must be a ChildSpec, SupervisorSpec or PoolSpec, not {shown(spec)}{hint}")
 
 
 def _check_common(
-    kind: str, name: str, restart: Restart, shutdown_s: float, start_timeout_s: float, significant: bool
+    kind: str,
+    name: str,
+    restart: Restart,
+    shutdown_s: float,
+    start_timeout_s: float,
+    backoff: Backoff | None,
+    significant: bool,
 ) -> None:
-    if type(name) is not str or not 0 < len(name) <= _NAME_CHARS_MAX or "/" in name:
-        raise InvalidSpec(f"{kind}.name", f"must be 1 to {_NAME_CHARS_MAX} characters without '/', not {name!r:.80}")
-    if type(restart) is not Restart:
-        raise InvalidSpec(f"{kind}.restart", f"must be a Restart, not {restart!r}")
-    if not shutdown_s >= 0:
-        raise InvalidSpec(f"{kind}.shutdown_s", "must be at least 0 seconds (0 kills at once, math.inf waits)")
-    if not start_timeout_s > 0:
-        raise InvalidSpec(f"{kind}.start_timeout_s", "must be more than 0 seconds (math.inf waits)")
+    check_name(f"{kind}.name", name)
+    check_kind(f"{kind}.restart", restart, Restart)
+    check_seconds(f"{kind}.shutdown_s", shutdown_s, zero="kills at once", infinite="waits")
+    check_seconds(f"{kind}.start_timeout_s", start_timeout_s, infinite="waits")
+    check_kind(f"{kind}.backoff", backoff, Backoff, optional=True)
+    check_kind(f"{kind}.significant", significant, bool)
     if significant and restart is Restart.PERMANENT:
         raise InvalidSpec(f"{kind}.significant", "a permanent child always comes back, so its end can decide nothing")
 

@@ -15,6 +15,7 @@ from supervision._errors import SupervisorClosed
 from supervision._hub import Events, Hub
 from supervision._intensity import RestartIntensity
 from supervision._news import DeleteAsked, RestartAsked, StopAsked
+from supervision._rules import check_kind, check_whole, refuse
 from supervision._specs import NO_SUBJECT, AnySpec, AutoShutdown, PoolSpec, Restart, Strategy, SupervisorSpec
 from supervision._states import Ticket
 from supervision._tree import SupervisorNode
@@ -64,6 +65,7 @@ class _Overseer:
 
     def tree(self, *, pool_children_max: int = 20) -> SupervisorNode:
         """Return a frozen picture of everything below; of each pool at most so many children."""
+        check_whole("tree.pool_children_max", pool_children_max, low=0)
         return self._working().picture(pool_children_max)
 
     def events(self, *, capacity: int = 1024) -> Events:
@@ -168,6 +170,7 @@ class Supervisor(_Overseer):
 
     def child(self, name: str) -> Child | None:
         """Return the child of this name, if there is one."""
+        check_kind("child.name", name, str)
         entry = self._working().plan.find(name)
         if entry is None:
             return None
@@ -200,7 +203,7 @@ class Supervisor(_Overseer):
         spec = SupervisorSpec(
             name=name,
             strategy=strategy,
-            intensity=intensity or RestartIntensity(),
+            intensity=RestartIntensity() if intensity is None else intensity,
             auto_shutdown=auto_shutdown,
             children=children,
             restart=restart,
@@ -233,7 +236,7 @@ class Supervisor(_Overseer):
         """
         spec = PoolSpec(
             name=name,
-            intensity=intensity or RestartIntensity(),
+            intensity=RestartIntensity() if intensity is None else intensity,
             auto_shutdown=auto_shutdown,
             restart=restart,
             significant=significant,
@@ -284,12 +287,17 @@ class Pool(_Overseer):
         Cancelled:
             Only the wait ends; the child is stopped all the same.
         """
+        check_kind("child", child, Child)  # Names are only labels here.
         ticket = Ticket()
         await self._working().command(StopAsked(child._entry, ticket), ticket, child.name)
 
 
 def _target(child: str | Child) -> Any:
-    return child if isinstance(child, str) else child._entry
+    if isinstance(child, Child):
+        return child._entry
+    if not isinstance(child, str):
+        refuse("child", "must be the name of a child or its Child", child)
+    return child
 
 
 def _name(child: str | Child) -> str:

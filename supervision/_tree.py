@@ -1,13 +1,17 @@
 """A frozen picture of a tree of supervisors, and its two drawings."""
 
 from collections.abc import Iterator
+from typing import Final
 
 import attrs
 
+from supervision._rules import printable
 from supervision._specs import AutoShutdown, Strategy
 from supervision._states import ChildState, Entry
 
 __all__ = ["ChildNode", "SupervisorNode"]
+
+_PATH_CHARS_MAX: Final = 4096
 
 
 @attrs.frozen(kw_only=True)
@@ -107,16 +111,16 @@ def _facts(child: ChildNode) -> str:
     if child.restarts:
         facts.append(f"{child.restarts} restarts")
     if child.last_cause is not None:
-        facts.append(f"last cause {type(child.last_cause).__name__}")
+        facts.append(f"last cause {printable(type(child.last_cause).__name__)}")
     return ", ".join(facts)
 
 
 def _lines(node: SupervisorNode, indent: str, head: str | None = None) -> Iterator[str]:
-    yield f"{head or node.path} [{_title(node)}]"
+    yield f"{head or printable(node.path, _PATH_CHARS_MAX)} [{_title(node)}]"
     last = len(node.children) - 1 if not node.omitted else len(node.children)
     for index, child in enumerate(node.children):
         twig, under = ("`- ", "   ") if index == last else ("|- ", "|  ")
-        head = f"{indent}{twig}{child.name}: {_facts(child)}"
+        head = f"{indent}{twig}{printable(child.name)}: {_facts(child)}"
         if child.supervisor is None:
             yield head
         else:
@@ -133,9 +137,9 @@ class _Mermaid:
 
     def draw(self, node: SupervisorNode, head: str | None = None) -> Iterator[str]:
         here = self._box()
-        yield f'    {here}["{_quoted(head or node.path)}<br/>{_quoted(_title(node))}"]'
+        yield f'    {here}["{_quoted(head or printable(node.path, _PATH_CHARS_MAX))}<br/>{_quoted(_title(node))}"]'
         for child in node.children:
-            title = f"{child.name}: {_facts(child)}"
+            title = f"{printable(child.name)}: {_facts(child)}"
             there = f"n{self._boxes + 1}"
             if child.supervisor is not None:
                 yield from self.draw(child.supervisor, title)
@@ -150,5 +154,10 @@ class _Mermaid:
         return f"n{self._boxes}"
 
 
+# What Mermaid, or the HTML it makes, would not show as itself: quotes, entities, Markdown in backticks, directives
+# between percent signs, line breaks written with a backslash.
+_QUOTED: Final = str.maketrans({character: f"#{ord(character)};" for character in '"#%&;<>\\`'})
+
+
 def _quoted(text: str) -> str:
-    return text.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;").replace(">", "&gt;")
+    return text.translate(_QUOTED)
