@@ -299,13 +299,14 @@ def body_of(child: Child, status: ChildStatus[Any]) -> Awaitable[object]:
     if not isinstance(spec, ChildSpec):
         return child._engine.serve_nested(spec, status)
     try:
+        body: Awaitable[object]
         if child._subject is NO_SUBJECT:
             body = spec.run(*spec.args, task_status=status)
         else:
             body = spec.run(child._subject, *spec.args, task_status=status)
     except TypeError as error:
         raise_misfit(error)
-    if type(body) is not CoroutineType:
+    if type(cast("object", body)) is not CoroutineType:
         check_awaitable(spec.run, body)
     return body
 

@@ -3,7 +3,7 @@
 # pyright: reportPrivateUsage=false
 # A handle's private half belongs to its package; users see only its public one.
 
-from typing import Any
+from typing import Any, cast
 
 import attrs
 import trio
@@ -295,7 +295,7 @@ class Pool(_Overseer):
 def _target(child: str | Child) -> Any:
     if isinstance(child, Child):
         return child._entry
-    if not isinstance(child, str):
+    if not isinstance(cast("object", child), str):
         refuse("child", "must be the name of a child or its Child", child)
     return child
 
