@@ -24,6 +24,7 @@ from actors.harness._wording import shown_text
 from actors.protocol import (
     PROCESS_READ,
     PROCESS_START,
+    EnvironmentInherit,
     EnvironmentPolicy,
     ErrorCode,
     InvalidParams,
@@ -229,6 +230,7 @@ def _check_options(
         check_kind(name, flag, bool)
     if env_policy is not None:
         check_kind("env_policy", env_policy, EnvironmentPolicy)
+        check_kind("env_policy.inherit", env_policy.inherit, EnvironmentInherit)
         try:
             decode_value(encode_value(env_policy), EnvironmentPolicy)
         except InvalidParams as fault:

@@ -64,6 +64,7 @@ async def refused(client: Client, use: Callable[[], Awaitable[object]], field: s
         (["echo"], {"check": 1}, "check"),
         (["echo"], {"env_policy": 5}, "env_policy"),
         (["echo"], {"env_policy": attrs.evolve(POLICY, exclude=(5,))}, "env_policy"),
+        (["echo"], {"env_policy": attrs.evolve(POLICY, inherit="all")}, "env_policy.inherit"),
         (["echo"], {"timeout_s": "1"}, "timeout_s"),
         (["echo"], {"timeout_s": math.nan}, "timeout_s"),
         (["echo"], {"timeout_s": True}, "timeout_s"),

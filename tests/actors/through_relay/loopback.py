@@ -44,7 +44,8 @@ class RecordingTransport(httpx2.AsyncBaseTransport):
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, str, int]] = []
-        self._real = httpx2.AsyncHTTPTransport()
+        # Nothing here is TLS, and reading the system's authorities takes longer than most tests.
+        self._real = httpx2.AsyncHTTPTransport(verify=False)
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         answer = await self._real.handle_async_request(request)
