@@ -1,9 +1,10 @@
-"""An executor as a real child process, kept alive by a supervisor."""
+"""An executor as a real child process that registers itself, kept alive by a supervisor."""
 
 import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -13,7 +14,7 @@ import trio
 
 from supervision import ChildStatus
 
-__all__ = ["ExecutorDied", "ExecutorProcess", "run_executor_process"]
+__all__ = ["ExecutorDied", "ExecutorProcess", "RegistryPlace", "run_executor_process"]
 
 # `-P`: a module in the folder we are called from must not be run in the place of a real one.
 _COMMAND: Final = (sys.executable, "-P", "-m", "actors.cli", "executor", "--json", "--exit-with-parent")
@@ -21,14 +22,37 @@ _PACKAGES: Final = str(Path(__file__).parent.parent.parent)
 _LINE_BYTES_MAX: Final = 4096
 
 
-@attrs.frozen
-class ExecutorProcess:
-    """Where an executor process can be reached, and which it is."""
+@attrs.frozen(kw_only=True)
+class RegistryPlace:
+    """Where an executor process registers, and as what.
 
-    url: str
-    """Such as ``ws://127.0.0.1:40123``."""
+    Attributes:
+        registry_url: The registry.
+        environment_id: What it serves.
+        token_file: Where its bearer token is.
+    """
+
+    registry_url: str
+    environment_id: str
+    token_file: str
+
+    def arguments(self) -> tuple[str, ...]:
+        """Say it on a command line."""
+        registry = ("--registry", self.registry_url)
+        return (*registry, "--environment-id", self.environment_id, "--token-file", self.token_file)
+
+
+@attrs.frozen(kw_only=True)
+class ExecutorProcess:
+    """An executor process that is registered, and which it is.
+
+    Attributes:
+        environment_id: As which environment.
+        pid: Its process id.
+    """
+
+    environment_id: str
     pid: int
-    """Its process id."""
 
 
 class ExecutorDied(Exception):
@@ -40,8 +64,15 @@ class ExecutorDied(Exception):
         self.pid, self.exit_code = pid, exit_code
 
 
-async def run_executor_process(*, task_status: ChildStatus[ExecutorProcess]) -> None:
-    """Start an executor process on a free port of loopback, say where it is, and stay until it ends.
+async def run_executor_process(
+    place: RegistryPlace, tell: Callable[[str], None], *, task_status: ChildStatus[ExecutorProcess]
+) -> None:
+    """Start an executor process, say that harnesses can be brought to it, and stay until it ends.
+
+    Args:
+        place: Where and as what it registers.
+        tell: Told each line that it writes to its error output, such as why it dials again.
+        task_status: Told the process once it is registered and connected.
 
     Raises:
         ExecutorDied: It ended by itself.
@@ -51,9 +82,10 @@ async def run_executor_process(*, task_status: ChildStatus[ExecutorProcess]) -> 
     """
     command = partial(
         trio.run_process,
-        _COMMAND,
+        (*_COMMAND, *place.arguments()),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         check=False,
         env={**os.environ, "PYTHONPATH": _PACKAGES},
         start_new_session=True,  # Ctrl-C is for us: we end it in order.
@@ -62,12 +94,25 @@ async def run_executor_process(*, task_status: ChildStatus[ExecutorProcess]) -> 
     async with trio.open_nursery() as nursery:
         process: trio.Process = await nursery.start(command)
         assert process.stdout is not None, "its output is a pipe"
+        assert process.stderr is not None, "its error output is a pipe"
+        nursery.start_soon(_pass_on_lines, process.stderr, tell)
         line = await _first_line(process.stdout)
         if line:
             told = json.loads(line)
-            task_status.started(ExecutorProcess(url=told["url"], pid=told["pid"]))
+            task_status.started(ExecutorProcess(environment_id=told["environmentId"], pid=told["pid"]))
         died = ExecutorDied(process.pid, await process.wait())
+        # Whoever it left behind may still hold its outputs.
+        nursery.cancel_scope.cancel()
     raise died
+
+
+async def _pass_on_lines(output: trio.abc.ReceiveStream, tell: Callable[[str], None]) -> None:
+    rest = b""
+    async for piece in output:
+        *lines, rest = (rest + piece).split(b"\n")
+        rest = rest[-_LINE_BYTES_MAX:]
+        for line in lines:
+            tell(line[:_LINE_BYTES_MAX].decode(errors="replace"))
 
 
 async def _first_line(output: trio.abc.ReceiveStream) -> bytes:

@@ -29,7 +29,7 @@ class RecoveryPolicy:
 
     Attributes:
         budget_s: From the loss until giving up; below the time an executor keeps a session.
-        quick_tries: How many tries come first, before the delays begin to grow: what is lost is mostly back in a moment.
+        quick_tries: How many tries come first, before the delays begin to grow: most is back in a moment.
         quick_delay_s: Between those.
         first_delay_s: Between the first two tries after the quick ones.
         delay_max_s: The delay doubles up to this, at most four times.

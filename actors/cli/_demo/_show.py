@@ -2,6 +2,7 @@
 
 import sys
 import time
+from contextlib import AsyncExitStack
 from functools import partial
 
 import trio
@@ -11,11 +12,13 @@ import supervision
 from actors import ActorsError
 from actors.cli._demo._live_view import LiveNarrator
 from actors.cli._demo._narration import JsonNarrator, Narrator, PlainNarrator
+from actors.cli._demo._relay import Relay
 from actors.cli._demo._scenes import SCENES
-from actors.cli._demo._stage import Stage
+from actors.cli._demo._stage import Stage, token_file
 from actors.cli._programs import INTERRUPTED_FROM, run_program
 from actors.environments import open_manager
-from supervision import SupervisionError
+from actors.rendezvous import bearer, open_registry_client
+from supervision import ChildSpec, SupervisionError
 
 __all__ = ["demo"]
 
@@ -52,15 +55,37 @@ def _told_by(narrator: Narrator, *, pace_s: float) -> int:
 async def _play(narrator: Narrator, pace_s: float) -> int:
     began_s = time.monotonic()
     with trio.move_on_after(_LIMIT_S):
-        async with supervision.open_root("demo") as root:
-            executors = await root.start_supervisor("executors")
-            async with open_manager(root) as manager:
-                stage = Stage(root, executors, manager, narrator, pace_s)
-                for title, scene in SCENES.items():
-                    narrator.scene(title)
-                    await scene(stage)
-                tree = root.tree().render_text()
+        relay = Relay()
+        async with AsyncExitStack() as stack:
+            stage = await _put_up(stack, relay, narrator, pace_s)
+            stage.begin_executor("builder")  # It is long in coming, and a later scene needs it.
+            for title, scene in SCENES.items():
+                narrator.scene(title)
+                await scene(stage)
+            tree = stage.root.tree().render_text()
         narrator.end(tree, stage.proofs, time.monotonic() - began_s)
         return 0 if all(proof.held for proof in stage.proofs) else 1
     print(f"greenroom demo: not finished after {_LIMIT_S:g} s", file=sys.stderr)
     return 1
+
+
+async def _put_up(stack: AsyncExitStack, relay: Relay, narrator: Narrator, pace_s: float) -> Stage:
+    path = stack.enter_context(token_file(relay.token))
+    root = await stack.enter_async_context(supervision.open_root("demo"))
+    rendezvous = await root.start_child(ChildSpec("rendezvous", relay.run))
+    executors = await root.start_supervisor("executors")
+    registry_url: str = rendezvous.value.url
+    registry = await stack.enter_async_context(open_registry_client(registry_url, bearer(relay.token)))
+    manager = await stack.enter_async_context(open_manager(root))
+    narrator.fact(f"a registry and rendezvous is embedded here, at {registry_url}")
+    return Stage(
+        root=root,
+        relay=relay,
+        rendezvous=rendezvous,
+        executors=executors,
+        manager=manager,
+        registry=registry,
+        token_file=path,
+        narrator=narrator,
+        pace_s=pace_s,
+    )

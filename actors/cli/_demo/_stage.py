@@ -1,53 +1,88 @@
-"""What every scene plays on: one supervisor with executors, one manager, one narrator."""
+"""What every scene plays on: a relay, one supervisor with executors, one manager, one narrator."""
 
-from collections.abc import Awaitable, Callable
-from typing import Any
+import os
+import tempfile
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
 
 import attrs
 import trio
 
 from actors.cli._demo._narration import Narrator, Proof, Row
-from actors.cli._executor_process import ExecutorProcess, run_executor_process
-from actors.environments import ConnectFailed, Environment, EnvironmentManager, EnvironmentUnavailable, PlainEndpoint
-from supervision import Child, ChildSpec, Supervisor
+from actors.cli._demo._relay import Relay
+from actors.cli._executor_process import ExecutorProcess, RegistryPlace, run_executor_process
+from actors.environments import (
+    ConnectBundle,
+    ConnectFailed,
+    Environment,
+    EnvironmentManager,
+    EnvironmentUnavailable,
+    RegistryConnectProvider,
+)
+from actors.rendezvous import RegistryClient
+from supervision import Child, ChildSpec, ChildStarted, Events, Supervisor
 
-__all__ = ["CountingProvider", "Stage"]
+__all__ = ["CountingProvider", "Stage", "restarted", "token_file"]
+
+_WAIT_S: Final = 10.0
 
 
 class CountingProvider:
-    """Says where the present process of one supervised executor listens, and how often it was asked."""
+    """Asks the registry for a bundle, and counts how often it was asked and how many it got."""
 
-    def __init__(self) -> None:
-        self.executor: Child | None = None
-        self.calls = 0
+    def __init__(self, registry: RegistryClient, environment_id: str) -> None:
+        self._provider = RegistryConnectProvider(registry, environment_id)
+        self.calls = self.bundles = 0
 
-    async def connect_bundle(self, _harness_public_key: Any, /) -> PlainEndpoint:
-        """Say it; asked anew for each attempt, so that a restarted executor is found at its new address."""
+    async def connect_bundle(self, harness_public_key: Any, /) -> ConnectBundle:
+        """Ask for what one connection needs; anew for each, so a restarted executor is found with its new keys."""
         self.calls += 1
-        assert self.executor is not None, "nobody asks before an executor was given to this provider"
-        with trio.fail_after(10):
-            await self.executor.wait_started()
-        process: ExecutorProcess = self.executor.value
-        return PlainEndpoint(websocket_url=process.url)
+        bundle = await self._provider.connect_bundle(harness_public_key)
+        self.bundles += 1
+        return bundle
 
 
-@attrs.frozen
+@attrs.frozen(kw_only=True)
 class Stage:
     """Handed from scene to scene."""
 
     root: Supervisor
+    relay: Relay
+    rendezvous: Child
     executors: Supervisor
     manager: EnvironmentManager
+    registry: RegistryClient
+    token_file: str
     narrator: Narrator
     pace_s: float
     proofs: list[Proof] = attrs.field(factory=list[Proof])
 
-    async def start_executor(self, name: str) -> Child:
-        """Start an executor process under the supervisor of executors."""
-        child = await self.executors.start_child(ChildSpec(name, run_executor_process, shutdown_s=5.0))
+    def provider(self, environment_id: str) -> CountingProvider:
+        """Give a provider that asks the demo's registry for one environment."""
+        return CountingProvider(self.registry, environment_id)
+
+    def begin_executor(self, environment_id: str) -> Child:
+        """Begin to start an executor process under the supervisor of executors; it registers itself."""
+        place = RegistryPlace(
+            registry_url=self.rendezvous.value.url, environment_id=environment_id, token_file=self.token_file
+        )
+        spec = ChildSpec(environment_id, run_executor_process, place, self.narrator.fact, shutdown_s=5.0)
+        return self.executors.start_child_nowait(spec)
+
+    async def executor(self, environment_id: str) -> None:
+        """Wait until an executor process is registered, beginning to start it if need be."""
+        child = self.executors.child(environment_id) or self.begin_executor(environment_id)
+        await child.wait_started()
         process: ExecutorProcess = child.value
-        self.narrator.fact(f"executor process {process.pid} listens on {process.url}")
-        return child
+        self.narrator.fact(f"executor process {process.pid} is registered as {process.environment_id}")
+
+    def current(self, environment_id: str) -> Environment:
+        """Give the environment that has the id now."""
+        environment = self.manager.get(environment_id)
+        assert environment is not None, f"{environment_id} was registered in an earlier step"
+        return environment
 
     def check(self, claim: str, held: bool, seen: object) -> None:
         """Record whether a claim held."""
@@ -70,7 +105,7 @@ class Stage:
     async def outcome_of(self, wait: Callable[[], Awaitable[object]]) -> str:
         """Wait, and say in words how that ended."""
         try:
-            with trio.fail_after(10):
+            with trio.fail_after(_WAIT_S):
                 await wait()
         except (EnvironmentUnavailable, ConnectFailed) as error:
             return str(error)
@@ -87,3 +122,23 @@ def _row(environment: Environment) -> Row:
         connection="local" if watch is None else watch.current.value,
         why=str(why.reasons[0]),
     )
+
+
+async def restarted(child: Child, events: Events) -> Any:
+    """Wait until a supervisor has brought a child back, and give what the new one says it is."""
+    with trio.fail_after(_WAIT_S):
+        async for event in events:
+            if isinstance(event, ChildStarted) and event.path == child.path:
+                break
+    return child.value
+
+
+@contextmanager
+def token_file(token: str) -> Iterator[str]:
+    """Keep a token in a file that nobody else can read, for as long as the block lasts."""
+    with tempfile.TemporaryDirectory(prefix="greenroom-demo-") as folder:
+        path = Path(folder, "token")
+        path.touch(mode=0o600)
+        with path.open("w") as file:
+            file.write(token + os.linesep)
+        yield str(path)
