@@ -1,54 +1,62 @@
-"""Estimate what a clip costs: by its length where that can be read, else by the size of its URL.
-
-Reads WAV. Other containers count by size, which is never less than nothing and never fails.
-"""
+"""Measure clips in data URLs: RIFF/WAVE is read, other containers count by size, which never fails."""
 
 import base64
 import binascii
 import struct
-from collections.abc import Iterator
 from typing import Final
 
-from actors.sessions._cutting import byte_count, tokens_of_bytes
+import attrs
+
+from actors.sessions._cutting import byte_count, tokens_of
 
 TOKENS_PER_S: Final = 10
+_PCM, _FLOAT, _EXTENSIBLE = 1, 3, 0xFFFE
+
+
+@attrs.frozen
+class ClipLength:
+    """How long a clip is, without rounding."""
+
+    frames: int
+    """Sample frames that are really there."""
+
+    rate_hz: int
+    """Frames a second; more than 0."""
 
 
 def audio_tokens(audio_url: str) -> int:
-    """Estimate the tokens of a clip in a data URL: ten a second, rounded up."""
-    frames, rate = _wav_length(_audio_data(audio_url))
-    if frames and rate:
-        return -(-TOKENS_PER_S * frames // rate)
-    return tokens_of_bytes(byte_count(audio_url))
+    """Price a clip: ten tokens a second, rounded up; its URL as if it were text where its length is not known."""
+    length = clip_length(audio_url) if audio_url[:11].lower() == "data:audio/" else None
+    if length is None:
+        return tokens_of(byte_count(audio_url))
+    return -(-TOKENS_PER_S * length.frames // length.rate_hz)
 
 
-def _audio_data(url: str) -> bytes:
-    head, comma, body = url.partition(",")
-    if not (comma and head[:11].lower() == "data:audio/" and head.lower().endswith(";base64")):
-        return b""
+def clip_length(audio_url: str) -> ClipLength | None:
+    """Measure a clip by what it holds, whatever its declared type says; None when that cannot be told."""
+    head, comma, body = audio_url.partition(",")
+    if not comma or not head[-7:].lower().endswith(";base64"):
+        return None
     try:
-        return base64.b64decode(body, validate=True)
+        data = base64.b64decode(body, validate=True)
     except (binascii.Error, ValueError):
-        return b""
+        return None
+    return _length_of_wave(data)
 
 
-def _wav_length(data: bytes) -> tuple[int, int]:
-    """Return sample frames and frames per second, or zeros."""
+def _length_of_wave(data: bytes) -> ClipLength | None:
     if data[:4] != b"RIFF" or data[8:12] != b"WAVE":
-        return 0, 0
-    rate = frame_bytes = samples_bytes = 0
-    for name, body in _chunks(data):
-        if name == b"fmt " and len(body) >= 16:
-            _, channels, rate, _, _, bits = struct.unpack_from("<HHIIHH", body)
-            frame_bytes = channels * (bits // 8)
-        elif name == b"data":
-            samples_bytes = len(body)
-    return (samples_bytes // frame_bytes if frame_bytes else 0), rate
-
-
-def _chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:
-    at = 12
+        return None
+    at, rate_hz, frame_bytes = 12, 0, 0
     while at + 8 <= len(data):
-        size = int.from_bytes(data[at + 4 : at + 8], "little")
-        yield data[at : at + 4], data[at + 8 : at + 8 + size]
-        at += 8 + size + size % 2
+        name, size = struct.unpack_from("<4sI", data, at)
+        at += 8
+        if name == b"fmt " and at + 16 <= len(data):
+            kind, channels, rate_hz, _, align, bits = struct.unpack_from("<HHIIHH", data, at)
+            if kind not in {_PCM, _FLOAT, _EXTENSIBLE} or not rate_hz:
+                return None
+            frame_bytes = align or channels * bits // 8
+        elif name == b"data":
+            return ClipLength(min(size, len(data) - at) // frame_bytes, rate_hz) if frame_bytes else None
+        at += size + size % 2
+    return None

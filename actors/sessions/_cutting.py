@@ -1,22 +1,81 @@
-"""Cut one text to a number of tokens, keeping its beginning and its end.
+"""Cut text by bytes without breaking a character: the token estimate, the middle cut, its marker and its header.
 
-A token is estimated as four bytes of UTF-8. Text with lone surrogates is measured as if each were three bytes.
+A token is estimated as four bytes of UTF-8. A host cuts with this, and so does whoever reads a session in Client mode.
+Text with lone surrogates is measured as if each were three bytes.
 """
 
 from typing import Final
 
+import attrs
+
 BYTES_PER_TOKEN: Final = 4
-_ELLIPSIS: Final = "\N{HORIZONTAL ELLIPSIS}"
+ERROR_BYTES_MAX: Final = 64 * 1024
+_ELLIPSIS: Final = "\u2026".encode()
 
 
 def byte_count(text: str) -> int:
     """Count the bytes of a text."""
-    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+    return len(text) if text.isascii() else len(_bytes_of(text))
 
 
-def tokens_of_bytes(count: int) -> int:
-    """Estimate tokens, rounded up."""
-    return -(-count // BYTES_PER_TOKEN)
+def tokens_of(size_bytes: int) -> int:
+    """Estimate the tokens of a text of this many bytes."""
+    return -(-size_bytes // BYTES_PER_TOKEN)
+
+
+def floor_boundary(text: bytes, at: int) -> int:
+    """Move a cut left to the start of the code point it falls into."""
+    at = min(at, len(text))
+    while 0 < at < len(text) and text[at] & 0xC0 == 0x80:
+        at -= 1
+    return at
+
+
+def ceil_boundary(text: bytes, at: int) -> int:
+    """Move a cut right to the end of the code point it falls into."""
+    at = max(at, 0)
+    while at < len(text) and text[at] & 0xC0 == 0x80:
+        at += 1
+    return at
+
+
+@attrs.frozen
+class MiddleCut:
+    """Where a text is cut: it keeps all before `prefix_end` and all from `suffix_start` on."""
+
+    prefix_end: int
+    """In bytes."""
+
+    suffix_start: int
+    """In bytes; never before `prefix_end`."""
+
+    marker: bytes
+    """What stands in place of the middle."""
+
+
+def middle_cut(text: bytes, tokens: int) -> MiddleCut | None:
+    """Choose what to keep of a text within a budget; None keeps it whole. The marker is not paid for."""
+    budget = tokens * BYTES_PER_TOKEN
+    if not text or (tokens > 0 and len(text) <= budget):
+        return None
+    if tokens == 0:
+        return MiddleCut(0, len(text), _marker(tokens_of(len(text))))
+    left = budget // 2
+    prefix_end = floor_boundary(text, left)
+    suffix_start = max(prefix_end, ceil_boundary(text, len(text) - (budget - left)))
+    return MiddleCut(prefix_end, suffix_start, _marker(tokens_of(len(text) - budget)))
+
+
+def _marker(tokens: int) -> bytes:
+    return f"\u2026{tokens} tokens truncated\u2026".encode()
+
+
+def header_of(text: bytes) -> bytes:
+    """Say of a text that is about to be cut how large it was."""
+    lines = text.count(b"\n") + (not text.endswith(b"\n") if text else 0)
+    return (
+        f"Warning: truncated output (original token count: {tokens_of(len(text))})\nTotal output lines: {lines}\n\n"
+    ).encode()
 
 
 def cut_middle(text: str, tokens: int) -> str:
@@ -26,40 +85,32 @@ def cut_middle(text: str, tokens: int) -> str:
         text: Any text.
         tokens: 0 leaves the marker alone.
     """
-    data = text.encode("utf-8", "surrogatepass")
-    budget = BYTES_PER_TOKEN * tokens
-    if not data or (tokens > 0 and len(data) <= budget):
-        return text
-    left = budget // 2
-    head_end = _boundary_down(data, left)
-    tail_start = max(head_end, _boundary_up(data, len(data) - (budget - left)))
-    marker = f"{_ELLIPSIS}{tokens_of_bytes(len(data) - budget)} tokens truncated{_ELLIPSIS}"
-    return _decoded(data[:head_end]) + marker + _decoded(data[tail_start:])
+    data = _bytes_of(text)
+    cut = middle_cut(data, tokens)
+    return text if cut is None else _text_of(data[: cut.prefix_end] + cut.marker + data[cut.suffix_start :])
 
 
 def cut_with_header(text: str, tokens: int) -> str:
     """Cut a text that is over a budget, under a header that tells its full size; one within it is returned as it is."""
-    size = byte_count(text)
-    if size <= BYTES_PER_TOKEN * tokens:
+    if byte_count(text) <= BYTES_PER_TOKEN * tokens:
         return text
-    lines = text.count("\n") + (0 if text.endswith("\n") or not text else 1)
-    return (
-        f"Warning: truncated output (original token count: {tokens_of_bytes(size)})\n"
-        f"Total output lines: {lines}\n\n{cut_middle(text, tokens)}"
-    )
+    return header_of(_bytes_of(text)).decode() + cut_middle(text, tokens)
 
 
-def _boundary_down(data: bytes, index: int) -> int:
-    while 0 < index < len(data) and data[index] & 0xC0 == 0x80:
-        index -= 1
-    return index
+def bounded_error(text: str) -> str:
+    """Keep head and tail of an error text that is over its bound."""
+    data = text.encode()
+    if len(data) <= ERROR_BYTES_MAX:
+        return text
+    room = ERROR_BYTES_MAX - len(_ELLIPSIS)
+    head = floor_boundary(data, room // 2)
+    tail = ceil_boundary(data, len(data) - (room - room // 2))
+    return (data[:head] + _ELLIPSIS + data[tail:]).decode()
 
 
-def _boundary_up(data: bytes, index: int) -> int:
-    while index < len(data) and data[index] & 0xC0 == 0x80:
-        index += 1
-    return index
+def _bytes_of(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
 
 
-def _decoded(data: bytes) -> str:
+def _text_of(data: bytes) -> str:
     return data.decode("utf-8", "surrogatepass")

@@ -1,7 +1,7 @@
 """Cut what a session in Client mode handed out, for whoever reads it. In Server mode the host has done it already."""
 
 from actors.sessions._audio import audio_tokens
-from actors.sessions._cutting import BYTES_PER_TOKEN, byte_count, cut_middle, cut_with_header, tokens_of_bytes
+from actors.sessions._cutting import BYTES_PER_TOKEN, byte_count, cut_middle, cut_with_header, tokens_of
 from actors.sessions._values import (
     DEFAULT_MAX_OUTPUT_TOKENS,
     ContentItem,
@@ -64,7 +64,7 @@ def _take_text(kept: list[ContentItem], text: str, left: int, omitted: dict[str,
     """Keep what fits of a text; returns what is left of the budget."""
     if not text:
         return left
-    cost = tokens_of_bytes(byte_count(text))
+    cost = tokens_of(byte_count(text))
     if left == 0:
         omitted["text"] += 1
     elif cost <= left:

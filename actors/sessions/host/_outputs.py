@@ -5,7 +5,7 @@ from typing import Final
 
 import attrs
 
-from actors.sessions.host._cutting import bounded_error
+from actors.sessions._cutting import bounded_error
 from actors.sessions.host._items import AudioItem, ImageItem, Item, TextItem
 from actors.sessions.host._rendering import render
 from actors.sessions.host._retention import Retention

@@ -5,10 +5,10 @@ from typing import Final
 
 import attrs
 
-from actors.sessions.host._cutting import BYTES_PER_TOKEN, header_of, middle_cut, tokens_of
+from actors.sessions._audio import audio_tokens
+from actors.sessions._cutting import BYTES_PER_TOKEN, header_of, middle_cut, tokens_of
 from actors.sessions.host._items import AudioItem, Item, TextItem
 from actors.sessions.host._retention import Entry, Gap, Retention
-from actors.sessions.host._sounds import cost_tokens
 
 _NOTICES_MAX: Final = 4
 
@@ -45,18 +45,24 @@ def _pieces_of(kept: Retention) -> Iterator[_Piece]:
             held = None
             continue
         if held is not None:
-            yield _Text(held.data)
+            yield from _alone(held)
             held = None
         if entry.gap is not None:
             yield entry.gap
         if entry.item is not None:
-            yield entry.item
+            yield from _alone(entry)
         else:
             held = entry
     if held is not None:
-        yield _Text(held.data)
+        yield from _alone(held)
     if kept.end_gap is not None:
         yield kept.end_gap
+
+
+def _alone(entry: Entry) -> Iterator[_Piece]:
+    yield _Text(entry.data) if entry.item is None else entry.item
+    if entry.gap_behind is not None:
+        yield entry.gap_behind
 
 
 def _render_texts(pieces: list[_Piece], tokens: int) -> Iterator[Item | Gap]:
@@ -122,7 +128,7 @@ class _Budget:
             self._tokens = 0
 
     def audio(self, piece: AudioItem) -> Iterator[Item]:
-        cost = cost_tokens(piece.audio_url)
+        cost = audio_tokens(piece.audio_url)
         if cost <= self._tokens:
             self._tokens -= cost
             yield piece
@@ -143,18 +149,20 @@ def _cut(piece: _Text, tokens: int, header: bytes) -> Iterator[Item | Gap]:
     """Cut one text in the middle; each gap splits what is kept, or follows the marker."""
     cut = middle_cut(piece.data, tokens)
     assert cut is not None, "only a text over the budget is cut"
-    collected, start = header, 0
+    # The header leads the first piece that has any text: a notice may stand before it.
+    lead, start = header, 0
     behind: list[tuple[int, Gap]] = []
     for at, gap in piece.gaps:
         if at > cut.prefix_end:
             behind.append((at, gap))
             continue
-        collected += piece.data[start:at]
+        collected = piece.data[start:at]
         start = at
-        yield from _text(collected)
-        collected = b""
+        if collected:
+            yield TextItem((lead + collected).decode())
+            lead = b""
         yield gap
-    collected += piece.data[start : cut.prefix_end] + cut.marker
+    collected = lead + piece.data[start : cut.prefix_end] + cut.marker
     start = cut.suffix_start
     for at, gap in behind:
         collected += piece.data[start : max(start, at)]

@@ -2,7 +2,8 @@
 
 One list holds everything that is kept. Its head is filled first and never changes again; what comes later is the
 tail, of which the oldest goes first. A gap belongs to the entry behind it, or to the end of the list; gaps that
-meet become one. Text is held as bytes, since every bound counts bytes.
+meet become one, except that the one at the end of the head stays its own: they are told as one and counted as two. Text
+is held as bytes, since every bound counts bytes.
 """
 
 from collections import deque
@@ -11,7 +12,7 @@ from typing import Final
 
 import attrs
 
-from actors.sessions.host._cutting import ceil_boundary, floor_boundary
+from actors.sessions._cutting import ceil_boundary, floor_boundary
 from actors.sessions.host._items import AudioItem, ImageItem, Item, TextItem
 
 TEXT_BYTES_MAX: Final = 1024 * 1024
@@ -49,7 +50,7 @@ class Gap:
 class Entry:
     """One thing that is kept. Mutable and linked: a cell may put out a million of them."""
 
-    __slots__ = ("data", "following", "gap", "item", "preceding", "remainder")
+    __slots__ = ("data", "following", "gap", "gap_behind", "item", "preceding", "remainder")
 
     def __init__(self, item: Item | None, data: bytes, *, remainder: bool = False) -> None:
         self.item = item
@@ -60,6 +61,8 @@ class Entry:
         """Whether it is the second half of a text whose first half stands before it."""
         self.gap: Gap | None = None
         """What is missing right before it."""
+        self.gap_behind: Gap | None = None
+        """What is missing right behind it in the head: only the last of the head has this."""
         self.preceding: Entry | None = None
         self.following: Entry | None = None
 
@@ -100,19 +103,26 @@ class Retention:
                 self._add_media(item, audio_url.encode())
         self._drop_over_slots()
 
+    def _close_head(self) -> None:
+        self._head_open = False
+        if self.end_gap is not None and self._last is not None:
+            self._last.gap_behind, self.end_gap = self.end_gap, None
+
     def _add_text(self, data: bytes) -> None:
         if self._head_open and self._head_slots >= _HEAD_SLOTS:
-            self._head_open = False
+            self._close_head()
         if self._head_open:
             room = _HEAD_BYTES - self._head_bytes
             if len(data) <= room:
                 self._head_bytes += len(data)
                 self._append(Entry(None, data))
                 return
-            self._head_open = False
-            if fits := floor_boundary(data, room):
+            fits = floor_boundary(data, room)
+            if fits:
                 self._head_bytes += fits
-                self._append(Entry(None, data[:fits]), head=True)
+                self._append(Entry(None, data[:fits]))
+            self._close_head()
+            if fits:
                 self._add_tail_text(Entry(None, data[fits:], remainder=True))
                 return
         self._add_tail_text(Entry(None, data))
@@ -134,7 +144,7 @@ class Retention:
 
     def _add_media(self, item: ImageItem | AudioItem, url: bytes) -> None:
         if self._head_open and self._head_slots >= _HEAD_SLOTS:
-            self._head_open = False
+            self._close_head()
         media = self._image_bytes + self._audio_bytes + len(url)
         if isinstance(item, ImageItem):
             fits = self._image_bytes + len(url) <= IMAGE_BYTES_MAX and media <= MEDIA_BYTES_MAX
@@ -155,7 +165,7 @@ class Retention:
         else:
             self._audio_bytes += size_bytes
 
-    def _append(self, entry: Entry, *, head: bool = False) -> None:
+    def _append(self, entry: Entry) -> None:
         entry.gap, self.end_gap = self.end_gap, None
         entry.preceding = self._last
         if self._last is None:
@@ -164,7 +174,7 @@ class Retention:
             self._last.following = entry
         self._last = entry
         self._items += not entry.remainder
-        if self._head_open or head:
+        if self._head_open:
             self._head_slots += 1
         elif self._oldest is None and not entry.remainder:
             self._oldest = entry
@@ -188,8 +198,8 @@ class Retention:
             gap = Gap(text_bytes=len(entry.data), texts=1)
             self._tail_bytes -= len(entry.data)
             if entry.data:
-                # Whichever rule takes it, it is the oldest text that is not empty.
-                self._tail_texts.popleft()
+                # The oldest, or the one after the second half of a split text, which slots never take.
+                self._tail_texts.remove(entry)
         else:
             gap = Gap(images=1) if isinstance(entry.item, ImageItem) else Gap(audios=1)
             self._count_media(entry.item, -len(entry.data))
