@@ -86,14 +86,14 @@ class Files:
         """Read a path.
 
         Raises:
-            RequestRefused: It is none of this machine, or work in a sandbox was asked for.
+            RequestRefused: It is none of this machine, or to work confined was asked for.
         """
         try:
             path = path_from_uri(uri, platform=self._platform)
         except PathUriRefused as fault:
             failure = path_foreign(uri, self._platform) if fault.foreign else invalid_params(fault.rule)
             raise RequestRefused(failure) from None
-        if sandbox is not None:
+        if sandbox is not None and sandbox.confines:
             raise RequestRefused(sandbox_unconfigured())
         return path
 

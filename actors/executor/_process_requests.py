@@ -214,7 +214,7 @@ def _terminal_of(params: StartParams) -> Terminal:
 def _refuse_what_we_cannot_give(params: StartParams) -> None:
     """Refuse protections we do not have: a process that is less confined than was asked for must not run."""
     asked = {
-        "sandbox": params.sandbox is not None,
+        "sandbox": params.sandbox is not None and params.sandbox.confines,
         "enforceManagedNetwork": params.enforce_managed_network,
         "managedNetwork": params.managed_network is not None,
         "networkProxy": params.network_proxy is not None,

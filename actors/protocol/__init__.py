@@ -155,8 +155,6 @@ from actors.protocol._process_messages import ProcessExited as ProcessExited
 from actors.protocol._process_messages import ProcessOutput as ProcessOutput
 from actors.protocol._process_messages import ReadParams as ReadParams
 from actors.protocol._process_messages import ReadResult as ReadResult
-from actors.protocol._process_messages import Sandbox as Sandbox
-from actors.protocol._process_messages import SandboxPermissions as SandboxPermissions
 from actors.protocol._process_messages import ShellSnapshot as ShellSnapshot
 from actors.protocol._process_messages import Signal as Signal
 from actors.protocol._process_messages import SignalParams as SignalParams
@@ -174,6 +172,12 @@ from actors.protocol._retention import RETAINED_BYTES_MAX as RETAINED_BYTES_MAX
 from actors.protocol._retention import RETAINED_CHUNKS_MAX as RETAINED_CHUNKS_MAX
 from actors.protocol._retention import ProcessLog as ProcessLog
 from actors.protocol._retention import RetainedOutput as RetainedOutput
+from actors.protocol._sandbox_messages import Sandbox as Sandbox
+from actors.protocol._sandbox_messages import SandboxFileAccess as SandboxFileAccess
+from actors.protocol._sandbox_messages import SandboxFiles as SandboxFiles
+from actors.protocol._sandbox_messages import SandboxNetwork as SandboxNetwork
+from actors.protocol._sandbox_messages import SandboxPermissions as SandboxPermissions
+from actors.protocol._sandbox_messages import SandboxType as SandboxType
 from actors.protocol._sequence import EVENT_BYTES_MAX as EVENT_BYTES_MAX
 from actors.protocol._sequence import REORDER_BYTES_MAX as REORDER_BYTES_MAX
 from actors.protocol._sequence import REORDER_EVENTS_MAX as REORDER_EVENTS_MAX
@@ -291,7 +295,11 @@ __all__ = [
     "Response",
     "RetainedOutput",
     "Sandbox",
+    "SandboxFileAccess",
+    "SandboxFiles",
+    "SandboxNetwork",
     "SandboxPermissions",
+    "SandboxType",
     "Shell",
     "ShellSnapshot",
     "Signal",

@@ -50,6 +50,8 @@ I32 = Annotated[int, Range("i32", -(2**31), 2**31 - 1)]
 """An exit code."""
 LEFT_OUT: Final = {"left_out": True}
 """Metadata of a field that is not written while it has its default."""
+WIRE_NAME: Final = "wire_name"
+"""Metadata key: what the wire calls a field, where that is not the camelCase of ours."""
 
 
 def decode_value(value: object, kind: type[M]) -> M:
@@ -70,6 +72,10 @@ def wire_name(name: str) -> str:
     """Give the wire's name of a field: ``process_id`` is ``processId``."""
     head, *tail = name.split("_")
     return head + "".join(part.capitalize() for part in tail)
+
+
+def _wire_name_of(field: Any) -> str:
+    return str(field.metadata.get(WIRE_NAME) or wire_name(field.name))
 
 
 def _string(value: object, _: object) -> str:
@@ -171,7 +177,7 @@ def _struct_hook(kind: Any) -> Hook:
     for field in attrs.fields(attrs.resolve_types(kind, include_extras=True)):
         required = field.default is attrs.NOTHING
         hook = _converter.get_structure_hook(field.type)
-        fields.append((field.name, wire_name(field.name), required, field.type, hook))
+        fields.append((field.name, _wire_name_of(field), required, field.type, hook))
 
     def struct(value: object, _: object) -> Any:
         if not isinstance(value, dict):
@@ -197,9 +203,9 @@ def _struct_writer(kind: Any) -> Callable[[Any], Any]:
     Not made by cattrs: its generated writers put what may be left out behind the rest.
     """
     fields = [
-        (field.name, wire_name(field.name), _converter.get_unstructure_hook(field.type), field.default)
+        (field.name, _wire_name_of(field), _converter.get_unstructure_hook(field.type), field.default)
         if field.metadata.get("left_out")
-        else (field.name, wire_name(field.name), _converter.get_unstructure_hook(field.type), attrs.NOTHING)
+        else (field.name, _wire_name_of(field), _converter.get_unstructure_hook(field.type), attrs.NOTHING)
         for field in attrs.fields(attrs.resolve_types(kind, include_extras=True))
     ]
 

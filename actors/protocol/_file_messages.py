@@ -9,7 +9,7 @@ from typing import Annotated
 import attrs
 
 from actors.protocol._codec import LEFT_OUT, U64, Range
-from actors.protocol._process_messages import Sandbox
+from actors.protocol._sandbox_messages import Sandbox
 
 I64 = Annotated[int, Range("i64", -(2**63), 2**63 - 1)]
 """A time in milliseconds since 1970; files may be older."""

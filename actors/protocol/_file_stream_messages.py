@@ -5,7 +5,7 @@ import enum
 import attrs
 
 from actors.protocol._codec import LEFT_OUT, U64
-from actors.protocol._process_messages import Sandbox
+from actors.protocol._sandbox_messages import Sandbox
 
 
 class OpenMode(enum.Enum):

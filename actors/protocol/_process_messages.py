@@ -10,6 +10,7 @@ from typing import Any
 import attrs
 
 from actors.protocol._codec import I32, LEFT_OUT, U64, Name
+from actors.protocol._sandbox_messages import Sandbox
 
 
 def _names_only(variables: Mapping[str, str]) -> str:
@@ -91,28 +92,6 @@ class EnvironmentPolicy:
     exclude: tuple[str, ...]
     set: Mapping[str, str] = attrs.field(repr=_names_only)
     include_only: tuple[str, ...]
-
-
-@attrs.frozen(kw_only=True)
-class SandboxPermissions:
-    """What a sandboxed process may do.
-
-    Attributes:
-        type: The kind of sandbox; its other members are the sandbox's own.
-    """
-
-    type: str
-
-
-@attrs.frozen(kw_only=True)
-class Sandbox:
-    """A request to run sandboxed.
-
-    Attributes:
-        permissions: What is allowed.
-    """
-
-    permissions: SandboxPermissions
 
 
 @attrs.frozen(kw_only=True)

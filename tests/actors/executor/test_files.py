@@ -384,9 +384,13 @@ async def test_a_walk_goes_on_past_a_link_in_a_circle(client: Client, tmp_path: 
 
 async def test_work_in_a_sandbox_is_refused_and_not_done_without_one(client: Client, tmp_path: Path) -> None:
     with pytest.raises(Refused, match="sandboxed filesystem operations require configured runtime paths"):
-        await write(client, tmp_path / "f", b"x", sandbox={"permissions": {"type": "x"}})
+        await write(client, tmp_path / "f", b"x", sandbox={"permissions": {"type": "managed"}})
 
     assert not (tmp_path / "f").exists()
+
+    await write(client, tmp_path / "f", b"x", sandbox={"permissions": {"type": "disabled"}})
+
+    assert (tmp_path / "f").read_bytes() == b"x"
 
 
 async def test_watches_are_bounded(tmp_path: Path) -> None:

@@ -502,7 +502,9 @@ async def test_too_many_processes_and_sessions_are_refused_and_counted() -> None
 @pytest.mark.parametrize(
     "more",
     [
-        {"sandbox": {"permissions": {"type": "x"}}},
+        {"sandbox": {"permissions": {"type": "managed", "file_system": {"type": "restricted"}, "network": "enabled"}}},
+        {"sandbox": {"permissions": {"type": "managed", "file_system": {"type": "unrestricted"}}}},
+        {"sandbox": {"permissions": {"type": "external", "network": "restricted"}}},
         {"enforceManagedNetwork": True},
         {"networkProxy": {"proxy": {}}},
     ],
@@ -511,6 +513,27 @@ async def test_a_protection_we_do_not_have_is_refused_and_nothing_runs(more: dic
     async with one_client() as client:
         with pytest.raises(Refused, match="this executor does not offer"):
             await client.start("p", "hello", **more)
+
+
+@pytest.mark.parametrize(
+    "permissions",
+    [
+        {"type": "disabled"},
+        {"type": "external", "network": "enabled"},
+        {"type": "managed", "file_system": {"type": "unrestricted"}, "network": "enabled"},
+    ],
+)
+async def test_a_sandbox_that_forbids_nothing_is_what_there_is_anyway(permissions: dict[str, object]) -> None:
+    async with one_client() as client:
+        sandbox = {"permissions": permissions, "windowsSandboxLevel": "disabled"}
+
+        assert (await client.start("p", "hello", sandbox=sandbox))["sandboxType"] == "none"
+
+
+async def test_a_sandbox_of_a_kind_that_does_not_exist_is_refused_in_the_words_of_the_wire() -> None:
+    async with one_client() as client:
+        with pytest.raises(Refused, match="unknown variant `x`, expected one of `managed`, `disabled`, `external`"):
+            await client.start("p", "hello", sandbox={"permissions": {"type": "x"}})
 
 
 async def test_a_message_over_the_limit_ends_the_connection_with_the_reason() -> None:
