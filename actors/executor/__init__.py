@@ -15,7 +15,9 @@ from actors.executor._errors import SpawnFailed as SpawnFailed
 from actors.executor._events import ConnectionEnded as ConnectionEnded
 from actors.executor._events import ConnectionRefused as ConnectionRefused
 from actors.executor._events import ExecutorEvent as ExecutorEvent
+from actors.executor._events import HttpRequested as HttpRequested
 from actors.executor._events import Observer as Observer
+from actors.executor._events import PathRefused as PathRefused
 from actors.executor._events import ProcessEnded as ProcessEnded
 from actors.executor._events import ProcessStarted as ProcessStarted
 from actors.executor._events import ProcessWillNotDie as ProcessWillNotDie
@@ -55,6 +57,7 @@ __all__ = [
     "ExecutorError",
     "ExecutorEvent",
     "ExecutorStatistics",
+    "HttpRequested",
     "InputEnd",
     "LaunchSpec",
     "LaunchedProcess",
@@ -64,6 +67,7 @@ __all__ = [
     "MessageChannel",
     "Observer",
     "OutputEnd",
+    "PathRefused",
     "PosixLauncher",
     "ProcessEnded",
     "ProcessLauncher",

@@ -10,7 +10,9 @@ __all__ = [
     "ConnectionEnded",
     "ConnectionRefused",
     "ExecutorEvent",
+    "HttpRequested",
     "Observer",
+    "PathRefused",
     "ProcessEnded",
     "ProcessStarted",
     "ProcessWillNotDie",
@@ -144,9 +146,43 @@ class ProcessWillNotDie:
     pid: int
 
 
+@attrs.frozen(kw_only=True)
+class HttpRequested:
+    """An HTTP request was made for a client, and is over.
+
+    Attributes:
+        session_id: Whose.
+        method: Such as ``GET``.
+        host: Where to; path and query may be secrets.
+        status: What was answered; ``None`` when nothing was.
+    """
+
+    session_id: str
+    method: str
+    host: str
+    status: int | None
+
+
+@attrs.frozen(kw_only=True)
+class PathRefused:
+    """A client asked for what lies outside the roots.
+
+    Attributes:
+        session_id: Whose client.
+        method: What it asked, such as ``fs/readFile``.
+        path: The path as it was asked for, never where it would have led.
+    """
+
+    session_id: str
+    method: str
+    path: str
+
+
 ExecutorEvent = (
     ConnectionEnded
     | ConnectionRefused
+    | HttpRequested
+    | PathRefused
     | ProcessEnded
     | ProcessStarted
     | ProcessWillNotDie

@@ -12,7 +12,8 @@ from actors.executor._connection import serve_connection
 from actors.executor._events import ConnectionEnded, ConnectionRefused, ExecutorEvent, Observer
 from actors.executor._file_requests import FileRequests, Files
 from actors.executor._file_tree import open_file_tree
-from actors.executor._information import gather_information
+from actors.executor._http_requests import HttpAccess, HttpRequests
+from actors.executor._information import gather_information, with_http
 from actors.executor._launching import ProcessLauncher
 from actors.executor._limits import Limits
 from actors.executor._outbox import Outbox
@@ -41,13 +42,14 @@ class Executor:
         sessions: Sessions,
         handlers: Handlers,
         files: Files,
+        http: HttpAccess | None,
         information: EnvironmentInfo,
         limits: Limits,
         counters: Counters,
         observer: Observer,
     ) -> None:
         self._sessions, self._handlers, self._information = sessions, handlers, information
-        self._files = files
+        self._files, self._http = files, http
         self._counters, self._observer = counters, observer
         self._connections = self._knocking = 0
         self.limits = limits
@@ -76,9 +78,10 @@ class Executor:
     def _requests_of(self, outbox: Outbox, nursery: trio.Nursery) -> Requests:
         # Open files belong to a connection, so each has handlers of its own for them.
         files = FileRequests(self._files, outbox, nursery)
+        http = {} if self._http is None else HttpRequests(self._http, outbox).handlers()
         return Requests(
             sessions=self._sessions,
-            handlers={**self._handlers, **files.handlers()},
+            handlers={**self._handlers, **files.handlers(), **http},
             closing=files.close,
             information=self._information,
             outbox=outbox,
@@ -137,6 +140,7 @@ async def open_executor(
     information: EnvironmentInfo | None = None,
     variables: Mapping[str, str] | None = None,
     file_roots: Sequence[str | PurePath] | None = None,
+    http: bool = False,
 ) -> AsyncGenerator[Executor, None]:
     """Open an executor for the duration of a block; at its end every process is killed and reaped, within a bound.
 
@@ -148,6 +152,8 @@ async def open_executor(
         variables: What processes may inherit if their client asks for it; a copy of ``os.environ`` when ``None``.
         file_roots: Folders that hold everything clients may reach through files and start processes in; the whole
             machine when ``None``. What a process does once it runs is its own affair.
+        http: Make HTTP requests for clients. They go out from here, through this machine's proxies, and may carry
+            ``variables`` in their headers.
 
     Raises:
         SettingInvalid: One of these is of another kind; nothing was opened.
@@ -156,6 +162,8 @@ async def open_executor(
     limits = limits if limits is not None else Limits()
     information = information if information is not None else gather_information()
     _check(launcher, limits, observer, information, variables)
+    check_kind("http", http, bool)
+    information = with_http(information) if http else information
     counters = Counters()
     platform = information.platform_os or "linux"
     failure: Exception | None = None
@@ -164,9 +172,10 @@ async def open_executor(
         tree = stack.enter_context(open_file_tree(roots))
         if launcher is None:
             launcher = await stack.enter_async_context(open_posix_launcher(None if roots is None else tree))
-        requests = ProcessRequests(
-            variables=dict(os.environ if variables is None else variables), platform=platform, tree=tree
-        )
+        variables = dict(os.environ if variables is None else variables)
+        requests = ProcessRequests(variables=variables, platform=platform, tree=tree)
+        access = HttpAccess(variables=variables, limits=limits, counters=counters, observer=observer)
+        stack.push_async_callback(access.client.aclose)
         afterwards = stack.enter_context(ExitStack())
         nursery = await stack.enter_async_context(trio.open_nursery())
         sessions = Sessions(nursery=nursery, launcher=launcher, limits=limits, counters=counters, observer=observer)
@@ -176,6 +185,7 @@ async def open_executor(
             yield Executor(
                 sessions=sessions,
                 handlers={**environment_handlers(information), **requests.handlers()},
+                http=access if http else None,
                 files=Files(tree, limits=limits, platform=platform),
                 information=information,
                 limits=limits,

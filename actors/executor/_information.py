@@ -8,9 +8,11 @@ import sys
 import tempfile
 import uuid
 
+import attrs
+
 from actors.protocol import Capabilities, EnvironmentInfo, Shell, uri_from_path
 
-__all__ = ["gather_information", "platform_name"]
+__all__ = ["gather_information", "platform_name", "with_http"]
 
 
 def platform_name() -> str:
@@ -40,6 +42,12 @@ def gather_information() -> EnvironmentInfo:
             fs_close_discard=True,
         ),
     )
+
+
+def with_http(information: EnvironmentInfo) -> EnvironmentInfo:
+    """Say as well that HTTP requests are made for clients."""
+    more = attrs.evolve(information.capabilities, http_header_env_vars=True, http_flow_control=True)
+    return attrs.evolve(information, capabilities=more)
 
 
 def _shell() -> str:

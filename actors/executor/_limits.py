@@ -3,6 +3,7 @@
 import attrs
 
 from actors.executor._settings import require_count, require_flag, require_seconds
+from actors.protocol import HTTP_BODY_BYTES_MAX
 
 __all__ = ["Limits"]
 
@@ -45,6 +46,13 @@ class Limits:
         keepalive_s: After so long without a byte from the peer it is asked for a sign of life.
         pong_s: How long that sign may take; any byte counts. Then the connection is given up.
         close_s: How long a peer may take to agree to a close; then the connection is cut.
+        http_calls_max: HTTP requests at once of one connection, streamed ones apart; further ones wait.
+        http_streams_max: Streamed HTTP answers at once of one connection; further ones are refused.
+        http_body_bytes_max: The largest HTTP body that comes in one answer; a larger one is a failure that says to
+            stream it.
+        http_redirects_max: Redirections followed one after the other; one more is a failure.
+        http_connect_s: How long connecting for an HTTP request may take.
+        http_idle_s: How long a server may send nothing, or take nothing; then its request has failed.
     """
 
     detached_s: float = attrs.field(default=80.0, validator=require_seconds)
@@ -66,6 +74,12 @@ class Limits:
     file_calls_max: int = attrs.field(default=4, validator=require_count)
     watches_max: int = attrs.field(default=64, validator=require_count)
     watch_s: float = attrs.field(default=0.25, validator=require_seconds)
+    http_calls_max: int = attrs.field(default=16, validator=require_count)
+    http_streams_max: int = attrs.field(default=64, validator=require_count)
+    http_body_bytes_max: int = attrs.field(default=HTTP_BODY_BYTES_MAX, validator=require_count)
+    http_redirects_max: int = attrs.field(default=10, validator=require_count)
+    http_connect_s: float = attrs.field(default=30.0, validator=require_seconds)
+    http_idle_s: float = attrs.field(default=300.0, validator=require_seconds)
     message_bytes_max: int = attrs.field(default=64 * 1024 * 1024, validator=require_count)
     connections_max: int = attrs.field(default=256, validator=require_count)
     handshakes_max: int = attrs.field(default=64, validator=require_count)

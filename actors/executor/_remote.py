@@ -3,8 +3,9 @@
 Knows the registry only as what it asks of it, so that this package needs no HTTP.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from pathlib import PurePath
 from typing import Protocol
 
 import attrs
@@ -98,6 +99,8 @@ async def serve_remote_executor(
     launcher: ProcessLauncher | None = None,
     information: EnvironmentInfo | None = None,
     variables: Mapping[str, str] | None = None,
+    file_roots: Sequence[str | PurePath] | None = None,
+    http: bool = False,
     task_status: RemoteStarted | None = None,
 ) -> None:
     """Register an executor, and serve it through the rendezvous until cancelled.
@@ -117,6 +120,8 @@ async def serve_remote_executor(
         launcher: What starts processes; the system's own when ``None``.
         information: What is told about this environment; looked up when ``None``.
         variables: What processes may inherit when their client asks for it; a copy of ``os.environ`` when ``None``.
+        file_roots: As :func:`open_executor` takes them.
+        http: As :func:`open_executor` takes it.
         task_status: Told the :class:`RemoteExecutor` once the rendezvous can bring harnesses.
 
     Raises:
@@ -128,7 +133,13 @@ async def serve_remote_executor(
     """
     bounds = relay_limits or RelayLimits()
     async with open_executor(
-        launcher=launcher, limits=limits, observer=observer, information=information, variables=variables
+        launcher=launcher,
+        limits=limits,
+        observer=observer,
+        information=information,
+        variables=variables,
+        file_roots=file_roots,
+        http=http,
     ) as executor:
         remote = _Remote(
             registrar=registrar,

@@ -94,6 +94,10 @@ class Call:
             return
         self._requests.send(Response(self._id, self._method.encode_result(result)))
 
+    def answer_among_news(self, result: object) -> None:
+        """Send the result in the lane of news, so that none of those that belong to it overtakes it."""
+        self._requests.send(Response(self._id, self._method.encode_result(result)), among_news=True)
+
     def refuse(self, failure: Failure) -> None:
         """Send a failure."""
         self._requests.send(ErrorResponse(self._id, failure))
@@ -199,13 +203,16 @@ class Requests:
         self._phase = Phase.READY
         return True
 
-    def send(self, message: Response | ErrorResponse) -> None:
+    def send(self, message: Response | ErrorResponse, *, among_news: bool = False) -> None:
         """Queue an answer; one that cannot be sent becomes a failure of its own call, and of nobody else's."""
         try:
             data = encode_message(message)
         except ProtocolFault as fault:
             data = encode_message(ErrorResponse(message.id, internal(str(fault))))
-        self.outbox.add_answer(data)
+        if among_news:
+            self.outbox.add_news(data)
+        else:
+            self.outbox.add_answer(data)
 
     def send_encoded(self, request_id: RequestId, result: Encoded) -> None:
         """Queue a result that is JSON already."""

@@ -54,6 +54,7 @@ async def serve_executor(
     information: EnvironmentInfo | None = None,
     variables: Mapping[str, str] | None = None,
     file_roots: Sequence[str | PurePath] | None = None,
+    http: bool = False,
     task_status: Started = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Serve an executor over plain WebSocket until cancelled.
@@ -68,6 +69,7 @@ async def serve_executor(
         information: What is told about this environment; looked up when ``None``.
         variables: What processes may inherit when their client asks for it; a copy of ``os.environ`` when ``None``.
         file_roots: As :func:`open_executor` takes them.
+        http: As :func:`open_executor` takes it.
         task_status: Told the :class:`ExecutorEndpoint` once peers can connect.
 
     Raises:
@@ -88,6 +90,7 @@ async def serve_executor(
         information=information,
         variables=variables,
         file_roots=file_roots,
+        http=http,
     ) as executor:
         listeners = await _open_listeners(listen, host, port, trusted=token is not None)
         admits = admission(token)

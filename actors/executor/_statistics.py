@@ -35,6 +35,10 @@ class ExecutorStatistics:
         killed_outside: Killed one by one because a kill of their group would have missed them.
         not_died: Killed and not dead within the limit.
         output_bytes: Read from processes.
+        paths_refused: Files and working folders outside the roots.
+        http_requests: Made for clients.
+        http_failures: Of these, without an answer or with half a body, cancelled ones among them.
+        http_body_bytes: Received in answers, encodings taken off.
     """
 
     connections: int
@@ -54,6 +58,10 @@ class ExecutorStatistics:
     processes_started: int
     processes_refused: int
     processes_forgotten_early: int
+    paths_refused: int
+    http_requests: int
+    http_failures: int
+    http_body_bytes: int
     spawns_failed: int
     drains_limited: int
     survivors: int
@@ -74,7 +82,8 @@ class Counters:
         self.sessions_opened = self.sessions_resumed = self.sessions_expired = self.sessions_refused = 0
         self.processes_started = self.processes_refused = self.processes_forgotten_early = 0
         self.spawns_failed = self.drains_limited = self.survivors = self.killed_outside = self.not_died = 0
-        self.output_bytes = 0
+        self.output_bytes = self.paths_refused = 0
+        self.http_requests = self.http_failures = self.http_body_bytes = 0
 
     def note_outcome(self, outcome: Outcome) -> None:
         """Count how a process ended."""

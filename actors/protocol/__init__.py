@@ -109,6 +109,33 @@ from actors.protocol._file_stream_messages import ReadBlockResult as ReadBlockRe
 from actors.protocol._file_stream_messages import WatchMissingParams as WatchMissingParams
 from actors.protocol._file_stream_messages import WatchMissingResult as WatchMissingResult
 from actors.protocol._file_stream_messages import WriteBlockParams as WriteBlockParams
+from actors.protocol._http_decoding import BodyDecoder as BodyDecoder
+from actors.protocol._http_decoding import BodyUndecodable as BodyUndecodable
+from actors.protocol._http_decoding import GzipBody as GzipBody
+from actors.protocol._http_decoding import PlainBody as PlainBody
+from actors.protocol._http_decoding import ZstdBody as ZstdBody
+from actors.protocol._http_failures import BODY_BROKEN as BODY_BROKEN
+from actors.protocol._http_failures import HTTP_BODY_BYTES_MAX as HTTP_BODY_BYTES_MAX
+from actors.protocol._http_failures import HttpFailureKind as HttpFailureKind
+from actors.protocol._http_failures import check_http_header as check_http_header
+from actors.protocol._http_failures import check_http_method as check_http_method
+from actors.protocol._http_failures import check_http_url as check_http_url
+from actors.protocol._http_failures import http_body_failed as http_body_failed
+from actors.protocol._http_failures import http_body_too_large as http_body_too_large
+from actors.protocol._http_failures import http_cancelled as http_cancelled
+from actors.protocol._http_failures import http_send_failed as http_send_failed
+from actors.protocol._http_failures import http_stream_active as http_stream_active
+from actors.protocol._http_failures import http_streams_full as http_streams_full
+from actors.protocol._http_failures import http_too_many_redirects as http_too_many_redirects
+from actors.protocol._http_failures import http_variable_missing as http_variable_missing
+from actors.protocol._http_messages import HttpBodyDelta as HttpBodyDelta
+from actors.protocol._http_messages import HttpCancelParams as HttpCancelParams
+from actors.protocol._http_messages import HttpMoreParams as HttpMoreParams
+from actors.protocol._http_messages import HttpRequestHeader as HttpRequestHeader
+from actors.protocol._http_messages import HttpRequestParams as HttpRequestParams
+from actors.protocol._http_messages import HttpResponse as HttpResponse
+from actors.protocol._http_messages import HttpResponseHeader as HttpResponseHeader
+from actors.protocol._http_messages import RedirectPolicy as RedirectPolicy
 from actors.protocol._ids import RequestId as RequestId
 from actors.protocol._methods import ENVIRONMENT_INFO as ENVIRONMENT_INFO
 from actors.protocol._methods import ENVIRONMENT_STATUS as ENVIRONMENT_STATUS
@@ -127,6 +154,10 @@ from actors.protocol._methods import FS_WALK as FS_WALK
 from actors.protocol._methods import FS_WATCH_MISSING as FS_WATCH_MISSING
 from actors.protocol._methods import FS_WRITE_BLOCK as FS_WRITE_BLOCK
 from actors.protocol._methods import FS_WRITE_FILE as FS_WRITE_FILE
+from actors.protocol._methods import HTTP_BODY_DELTA as HTTP_BODY_DELTA
+from actors.protocol._methods import HTTP_CANCEL as HTTP_CANCEL
+from actors.protocol._methods import HTTP_MORE as HTTP_MORE
+from actors.protocol._methods import HTTP_REQUEST as HTTP_REQUEST
 from actors.protocol._methods import INITIALIZE as INITIALIZE
 from actors.protocol._methods import INITIALIZED as INITIALIZED
 from actors.protocol._methods import METHODS as METHODS
@@ -190,6 +221,7 @@ from actors.protocol._text import cap_text as cap_text
 
 __all__ = [
     "BLOCK_BYTES_MAX",
+    "BODY_BROKEN",
     "ENVIRONMENT_INFO",
     "ENVIRONMENT_STATUS",
     "EVENT_BYTES_MAX",
@@ -211,6 +243,11 @@ __all__ = [
     "FS_WATCH_MISSING",
     "FS_WRITE_BLOCK",
     "FS_WRITE_FILE",
+    "HTTP_BODY_BYTES_MAX",
+    "HTTP_BODY_DELTA",
+    "HTTP_CANCEL",
+    "HTTP_MORE",
+    "HTTP_REQUEST",
     "INITIALIZE",
     "INITIALIZED",
     "MESSAGE_BYTES_MAX",
@@ -230,6 +267,8 @@ __all__ = [
     "RETAINED_BYTES_MAX",
     "RETAINED_CHUNKS_MAX",
     "UNREADABLE_ID",
+    "BodyDecoder",
+    "BodyUndecodable",
     "CanonicalizeParams",
     "CanonicalizeResult",
     "Capabilities",
@@ -253,6 +292,15 @@ __all__ = [
     "FileFailureKind",
     "FileMetadata",
     "GetMetadataParams",
+    "GzipBody",
+    "HttpBodyDelta",
+    "HttpCancelParams",
+    "HttpFailureKind",
+    "HttpMoreParams",
+    "HttpRequestHeader",
+    "HttpRequestParams",
+    "HttpResponse",
+    "HttpResponseHeader",
     "InitializeParams",
     "InitializeResult",
     "InvalidParams",
@@ -274,6 +322,7 @@ __all__ = [
     "OutputChunk",
     "OutputGap",
     "PathUriRefused",
+    "PlainBody",
     "ProcessClosed",
     "ProcessEvent",
     "ProcessExited",
@@ -289,6 +338,7 @@ __all__ = [
     "ReadParams",
     "ReadResult",
     "RecoveryRefused",
+    "RedirectPolicy",
     "RemoveParams",
     "Request",
     "RequestId",
@@ -325,9 +375,13 @@ __all__ = [
     "WriteParams",
     "WriteResult",
     "WriteStatus",
+    "ZstdBody",
     "argv_empty",
     "block_length_refused",
     "cap_text",
+    "check_http_header",
+    "check_http_method",
+    "check_http_url",
     "copy_into_itself",
     "copy_needs_recursive",
     "copy_special",
@@ -346,6 +400,14 @@ __all__ = [
     "handle_exists",
     "handle_unknown",
     "handles_full",
+    "http_body_failed",
+    "http_body_too_large",
+    "http_cancelled",
+    "http_send_failed",
+    "http_stream_active",
+    "http_streams_full",
+    "http_too_many_redirects",
+    "http_variable_missing",
     "initialize_first",
     "initialize_once",
     "initialized_first",

@@ -59,6 +59,8 @@ class Capabilities:
         process_tty_size: Ours: `process/start` takes `rows` and `cols`.
         fs_links: Ours: `fs/getMetadata` with `linkItself`; listings and walks say what is a link.
         fs_close_discard: Ours: what is written to an open file becomes the file at `fs/close`, and `discard` drops it.
+        http_flow_control: Ours: `http/request` is there, and takes `windowBytes`, `http/request/more` and
+            `http/request/cancel`.
     """
 
     network_proxy_launch: bool = False
@@ -82,6 +84,7 @@ class Capabilities:
     process_tty_size: bool = attrs.field(default=False, metadata=LEFT_OUT)
     fs_links: bool = attrs.field(default=False, metadata=LEFT_OUT)
     fs_close_discard: bool = attrs.field(default=False, metadata=LEFT_OUT)
+    http_flow_control: bool = attrs.field(default=False, metadata=LEFT_OUT)
 
 
 @attrs.frozen(kw_only=True)

@@ -45,6 +45,13 @@ from actors.protocol._file_stream_messages import (
     WatchMissingResult,
     WriteBlockParams,
 )
+from actors.protocol._http_messages import (
+    HttpBodyDelta,
+    HttpCancelParams,
+    HttpMoreParams,
+    HttpRequestParams,
+    HttpResponse,
+)
 from actors.protocol._process_messages import (
     ProcessClosed,
     ProcessExited,
@@ -173,12 +180,16 @@ FS_READ_BLOCK: Final = Method("fs/readBlock", Family.FILESYSTEM, ReadBlockParams
 FS_WRITE_BLOCK: Final = Method("fs/writeBlock", Family.FILESYSTEM, WriteBlockParams, Empty)
 FS_CLOSE: Final = Method("fs/close", Family.FILESYSTEM, CloseParams, CloseResult)
 FS_WATCH_MISSING: Final = Method("fs/watchMissing", Family.FILESYSTEM, WatchMissingParams, WatchMissingResult)
+HTTP_REQUEST: Final = Method("http/request", Family.HTTP, HttpRequestParams, HttpResponse)
+HTTP_MORE: Final = Method("http/request/more", Family.HTTP, HttpMoreParams, Empty)
+HTTP_CANCEL: Final = Method("http/request/cancel", Family.HTTP, HttpCancelParams, Empty)
 
 INITIALIZED: Final = News("initialized", Empty)
 PROCESS_OUTPUT: Final = News("process/output", ProcessOutput)
 PROCESS_EXITED: Final = News("process/exited", ProcessExited)
 PROCESS_CLOSED: Final = News("process/closed", ProcessClosed)
 FS_MISSING_CHANGED: Final = News("fs/missingChanged", MissingChanged)
+HTTP_BODY_DELTA: Final = News("http/request/bodyDelta", HttpBodyDelta)
 
 METHODS: Final[dict[str, Method[Any, Any]]] = {
     method.name: method
@@ -205,11 +216,15 @@ METHODS: Final[dict[str, Method[Any, Any]]] = {
         FS_WRITE_BLOCK,
         FS_CLOSE,
         FS_WATCH_MISSING,
+        HTTP_REQUEST,
+        HTTP_MORE,
+        HTTP_CANCEL,
     )
 }
 """By name."""
 
 NEWS: Final[dict[str, News[Any]]] = {
-    news.name: news for news in (INITIALIZED, PROCESS_OUTPUT, PROCESS_EXITED, PROCESS_CLOSED, FS_MISSING_CHANGED)
+    news.name: news
+    for news in (INITIALIZED, PROCESS_OUTPUT, PROCESS_EXITED, PROCESS_CLOSED, FS_MISSING_CHANGED, HTTP_BODY_DELTA)
 }
 """By name."""

@@ -9,57 +9,78 @@ from actors.protocol._codec import LEFT_OUT, WIRE_NAME
 
 
 class SandboxType(enum.Enum):
-    """Who is to confine."""
+    """Who is to confine.
+
+    Attributes:
+        MANAGED: The executor, as the permissions say.
+        DISABLED: Nobody.
+        EXTERNAL: Whoever made the environment: its files are open, its network as the permissions say.
+    """
 
     MANAGED = "managed"
-    """The executor, as the permissions say."""
     DISABLED = "disabled"
-    """Nobody."""
     EXTERNAL = "external"
-    """Whoever made the environment: its files are open, its network as the permissions say."""
 
 
 class SandboxNetwork(enum.Enum):
-    """Whether the network may be reached."""
+    """Whether the network may be reached.
+
+    Attributes:
+        RESTRICTED: Not, or only as the sandbox says.
+        ENABLED: Yes.
+    """
 
     RESTRICTED = "restricted"
     ENABLED = "enabled"
 
 
 class SandboxFileAccess(enum.Enum):
-    """Which files may be reached."""
+    """Which files may be reached.
+
+    Attributes:
+        RESTRICTED: Those in its list.
+        UNRESTRICTED: All.
+    """
 
     RESTRICTED = "restricted"
-    """Those in its list."""
     UNRESTRICTED = "unrestricted"
 
 
 @attrs.frozen(kw_only=True)
 class SandboxFiles:
-    """The files a managed sandbox leaves open."""
+    """The files a managed sandbox leaves open.
+
+    Attributes:
+        type: All, or those in its list, which is the sandbox's own.
+    """
 
     type: SandboxFileAccess
-    """All, or those in its list, which is the sandbox's own."""
 
 
 @attrs.frozen(kw_only=True)
 class SandboxPermissions:
-    """What a sandboxed process may do."""
+    """What a sandboxed process may do.
+
+    Attributes:
+        type: Who is to see to it.
+        file_system: The files that stay open; of a managed sandbox.
+        network: Whether the network does; of a managed or external one.
+    """
 
     type: SandboxType
-    """Who is to see to it."""
     file_system: SandboxFiles | None = attrs.field(default=None, metadata={**LEFT_OUT, WIRE_NAME: "file_system"})
-    """The files that stay open; of a managed sandbox."""
     network: SandboxNetwork | None = attrs.field(default=None, metadata=LEFT_OUT)
-    """Whether the network does; of a managed or external one."""
 
 
 @attrs.frozen(kw_only=True)
 class Sandbox:
-    """A request to run sandboxed."""
+    """A request to run sandboxed.
+
+    Attributes:
+        permissions: What is allowed.
+    """
 
     permissions: SandboxPermissions
-    """What is allowed."""
 
     @property
     def confines(self) -> bool:
