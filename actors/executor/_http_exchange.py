@@ -4,9 +4,10 @@ The one module that knows the HTTP client. It is loaded at the first request: an
 for it, nor for its memory.
 """
 
+import contextlib
 import importlib
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final
 
@@ -118,6 +119,8 @@ class Exchange:
         encodings = [value.strip().lower() for name, value in pairs if name == "content-encoding"]
         decoder = _decoder_of(encodings)
         self._decoder: BodyDecoder = decoder or PlainBody()
+        self._raw = response.aiter_raw()
+        self._decoded: Iterator[bytes] = iter(())
         self.headers = tuple(
             HttpResponseHeader(name=name, value=value)
             for name, value in pairs
@@ -125,21 +128,37 @@ class Exchange:
         )
         """In order; without those of an encoding that is taken off."""
 
-    async def pieces(self) -> AsyncIterator[bytes]:
-        """Give the body in pieces of bounded size.
+    async def next_piece(self) -> bytes | None:
+        """Give the next piece of the body, of bounded size; ``None`` at its end.
 
         Raises:
             RequestRefused: It broke off, or is not what its headers say.
         """
+        await trio.lowlevel.checkpoint()
         try:
-            async for raw in self._response.aiter_raw():
-                for piece in self._decoder.feed(raw):
-                    yield piece
-            self._decoder.finish()
+            while (piece := next(self._decoded, None)) is None:
+                raw = await anext(self._raw, None)
+                if raw is None:
+                    self._decoder.finish()
+                    return None
+                self._decoded = self._decoder.feed(raw)
         except BodyUndecodable as fault:
             raise RequestRefused(http_body_failed(HttpFailureKind.BODY, str(fault))) from None
         except self._failures.kinds as error:
             raise RequestRefused(http_body_failed(*self._failures.told(error))) from None
+        return piece
+
+    async def aclose(self) -> None:
+        """Let go of the connection, whatever is still to come on it."""
+        # The library reads through generators in generators. Closing the outer one would leave the others to the
+        # garbage collector; going on in a scope that is cancelled takes them all apart, from the innermost.
+        with trio.CancelScope() as scope, contextlib.suppress(StopAsyncIteration, *self._failures.kinds):
+            scope.cancel()
+            while True:
+                await anext(self._raw)
+        with trio.move_on_after(_CLOSE_S) as closing:
+            closing.shield = True
+            await self._response.aclose()
 
 
 class _Failures:
@@ -175,6 +194,7 @@ class HttpClient:
         self._limits = limits
         self._client: httpx2.AsyncClient | None = None
         self._failures: _Failures
+        self._opening = trio.Lock()
         self._zstd = _zstd_module()
 
     async def aclose(self) -> None:
@@ -194,12 +214,12 @@ class HttpClient:
         Cancelled:
             The connection is closed: the far end sees that nobody listens any more.
         """
-        response = await self._send_through_redirects(self._opened(), outgoing)
+        response = await self._send_through_redirects(await self._opened(), outgoing)
+        exchange = Exchange(response, self._failures)
         try:
-            yield Exchange(response, self._failures)
+            yield exchange
         finally:
-            with trio.CancelScope(shield=True, deadline=trio.current_time() + _CLOSE_S):
-                await response.aclose()
+            await exchange.aclose()
 
     async def _send_through_redirects(self, client: "httpx2.AsyncClient", outgoing: OutgoingRequest) -> Any:
         try:
@@ -223,18 +243,13 @@ class HttpClient:
         kind, reason = self._failures.told(error)
         return http_send_failed(outgoing.url, kind, reason)
 
-    def _opened(self) -> "httpx2.AsyncClient":
-        if self._client is None:
-            import httpx2
-            from httpx2 import Cookies
-
-            self._failures = _Failures(httpx2)
-            limits = self._limits
-            timeout = httpx2.Timeout(limits.http_idle_s, connect=limits.http_connect_s, pool=None)
-            self._client = httpx2.AsyncClient(timeout=timeout, follow_redirects=False, cookies=Cookies())
-            # What one client is told to remember is nothing to another one.
-            self._client.cookies.jar.set_policy(_forgetful())
-        return self._client
+    async def _opened(self) -> "httpx2.AsyncClient":
+        """Load and make the client in a thread: both take longer than anybody else should wait."""
+        async with self._opening:
+            if self._client is None:
+                client, self._failures = await trio.to_thread.run_sync(_make_client, self._limits)
+                self._client = client
+            return self._client
 
     def _request_of(self, client: "httpx2.AsyncClient", outgoing: OutgoingRequest) -> "httpx2.Request":
         import httpx2
@@ -245,6 +260,16 @@ class HttpClient:
         headers = [(name.encode(), value.encode()) for name, value in (*outgoing.headers, *more)]
         timeout = {"timeout": client.timeout.as_dict()}
         return httpx2.Request(outgoing.method, outgoing.url, headers=headers, content=outgoing.body, extensions=timeout)
+
+
+def _make_client(limits: Limits) -> "tuple[httpx2.AsyncClient, _Failures]":
+    import httpx2
+
+    timeout = httpx2.Timeout(limits.http_idle_s, connect=limits.http_connect_s, pool=None)
+    client = httpx2.AsyncClient(timeout=timeout, follow_redirects=False, cookies=httpx2.Cookies())
+    # What one client is told to remember is nothing to another one.
+    client.cookies.jar.set_policy(_forgetful())
+    return client, _Failures(httpx2)
 
 
 def _origin_of(url: "httpx2.URL") -> tuple[str, str, int | None]:

@@ -174,7 +174,7 @@ class HttpRequests:
     async def _collect(self, exchange: Exchange) -> bytes:
         limit_bytes = self._access.limits.http_body_bytes_max
         body = bytearray()
-        async for piece in exchange.pieces():
+        while (piece := await exchange.next_piece()) is not None:
             body += piece
             if len(body) > limit_bytes:
                 raise RequestRefused(http_body_too_large(limit_bytes))
@@ -213,7 +213,7 @@ class HttpRequests:
                     head = HttpResponse(status=exchange.status, headers=exchange.headers, body_base64=b"")
                     call.answer_among_news(head)
                     body.begun = True
-                    async for piece in exchange.pieces():
+                    while (piece := await exchange.next_piece()) is not None:
                         await body.send(piece)
             except RequestRefused:
                 if not body.begun:
