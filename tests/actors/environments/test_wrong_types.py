@@ -195,7 +195,7 @@ async def test_an_option_of_a_command_that_is_not_there_is_refused_before_anythi
         with pytest.raises(InvalidOption, match=r"start\(\) has no such option; there are env, cwd, "):
             await environment.processes.start(["true"], **wrong).__aenter__()
         with pytest.raises(InvalidOption, match=r"walk\(\) has no such option; did you mean depth_max\?"):
-            await environment.files.walk("/", max_depth=3)  # type: ignore[arg-type]  # pyright: ignore
+            await environment.files.walk("/", max_depth=3)  # type: ignore[arg-type]
 
         registration.abandon()
         assert provider.calls == 0

@@ -247,7 +247,7 @@ async def test_an_option_that_is_not_there_is_refused_with_the_one_that_may_be_m
         assert said.startswith(told)
 
         with pytest.raises(InvalidArgument, match=r"^stdin: start\(\) has no such option; did you mean pipe_stdin"):
-            world.client.processes.start(["echo"], stdin=b"x")  # type: ignore[arg-type]  # pyright: ignore
+            world.client.processes.start(["echo"], stdin=b"x")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("of", [Client.run, Processes.start])
