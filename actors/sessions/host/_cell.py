@@ -7,7 +7,7 @@ once, in the step in which its observation ends.
 """
 
 import enum
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import attrs
 
@@ -53,10 +53,10 @@ class Cell:
         """Whether somebody waits for its next event."""
         return self._observer is not None
 
-    def put(self, item: Item) -> None:
-        """Take one item of output."""
+    def put(self, items: Sequence[Item]) -> None:
+        """Take output."""
         if self.phase is Phase.RUNNING:
-            self._output.add(item)
+            self._output.add(items)
 
     def observe(self, observer: Observer) -> None:
         """Let an observer have the next event, at once if it is there.

@@ -1,10 +1,11 @@
 """The engine processes of one session: which may serve its next cell, and which must not."""
 
+import math
 import random
-from collections import deque
 from typing import Final, Protocol
 
 import attrs
+import trio
 
 from actors.sessions.host._alarms import Alarm, Alarms
 from actors.sessions.host._pool import EnginePool, Ticket
@@ -12,6 +13,7 @@ from actors.sessions.host._process import EngineProcess, Listener
 from actors.sessions.host._walls import resident_bytes
 
 _QUIET_S: Final = 0.05
+_SMOOTHING: Final = 0.2
 _IDLE_S: Final = 60.0
 _GROWTH_BYTES_MAX: Final = 96 * 1024 * 1024
 
@@ -47,9 +49,10 @@ class EngineShelf:
         self._pool, self._alarms, self._options = pool, alarms, options
         self._idle: list[tuple[EngineProcess, Alarm]] = []
         self._resting: dict[EngineProcess, Alarm] = {}
-        self._hoping: deque[Runner] = deque()  # Cells that wait for a process to come to rest.
+        self._hoping: dict[Runner, Alarm] = {}  # Cells that wait for a process that is busy, the first first.
         self._tickets: dict[Runner, Ticket] = {}
-        self._running: dict[Runner, EngineProcess] = {}
+        self._running: dict[Runner, tuple[EngineProcess, float]] = {}
+        self._usual_s = math.inf  # How long a process is busy with a cell, lately.
         self._ended = False
 
     def acquire(self, runner: Runner) -> None:
@@ -60,10 +63,24 @@ class EngineShelf:
             if not process.dead:
                 self._give(runner, process)
                 return
-        if len(self._resting) > len(self._hoping):
-            self._hoping.append(runner)
+        if len(self._resting) > len(self._hoping) or self._soon_free():
+            self._hoping[runner] = self._alarms.set(self._pool.usual_start_s, lambda: self._gave_up(runner))
         else:
             self._ask(runner)
+
+    def _soon_free(self) -> bool:
+        """Guess whether waiting for a busy process is quicker than starting one: cells have been short lately, and
+        those that run now have not been long."""
+        patience_s = self._pool.usual_start_s
+        if not self._running or self._usual_s > patience_s:
+            return False
+        now_s = trio.current_time()
+        young = sum(now_s - began_s < patience_s for _, began_s in self._running.values())
+        return self._usual_s * (len(self._hoping) + 1) < patience_s * young
+
+    def _gave_up(self, runner: Runner) -> None:
+        del self._hoping[runner]
+        self._ask(runner)
 
     def _ask(self, runner: Runner) -> None:
         def take(process: EngineProcess | None, why: str) -> None:
@@ -79,7 +96,7 @@ class EngineShelf:
             self._tickets[runner] = ticket
 
     def _give(self, runner: Runner, process: EngineProcess) -> None:
-        self._running[runner] = process
+        self._running[runner] = process, trio.current_time()
         process.listener = runner
         process.cells += 1
         runner.run_in(process)
@@ -88,25 +105,28 @@ class EngineShelf:
         """End whatever runs a cell; what it wrote before is still read."""
         if (ticket := self._tickets.pop(runner, None)) is not None:
             ticket.cancel()
-        if runner in self._hoping:
-            self._hoping.remove(runner)
-        process = self._running.pop(runner, None)
+        if (alarm := self._hoping.pop(runner, None)) is not None:
+            alarm.cancel()
+        process, _ = self._running.pop(runner, (None, 0.0))
         if process is not None:
             process.kill()
             process.take_what_is_written()
             process.listener = None
+            self._hope_less()
 
     def release(self, runner: Runner, *, fit: bool) -> None:
         """Take back the process of a cell that has ended; it is used again once it has come to rest."""
-        process = self._running.pop(runner, None)
+        process, began_s = self._running.pop(runner, (None, 0.0))
         if process is None:
             return
         process.listener = None
+        self._note(trio.current_time() - began_s)
         # Spread, so that sessions that began together do not all take new processes at once.
         spread = self._options.cells_max // 4
         limit = self._options.cells_max - (random.randrange(spread) if spread else 0)  # noqa: S311  # No secret.
         if not fit or self._ended or process.dead or process.cells >= limit:
             process.kill()
+            self._hope_less()
             return
         self._resting[process] = self._alarms.set(_QUIET_S, lambda: self._never_rested(process))
 
@@ -120,7 +140,9 @@ class EngineShelf:
             process.kill()
             self._hope_less()
         elif self._hoping:
-            self._give(self._hoping.popleft(), process)
+            runner = next(iter(self._hoping))
+            self._hoping.pop(runner).cancel()
+            self._give(runner, process)
         else:
             self._idle.append((process, self._alarms.set(_IDLE_S, lambda: self._drop(process))))
             if len(self._idle) > self._options.kept_max:
@@ -132,8 +154,17 @@ class EngineShelf:
         self._hope_less()
 
     def _hope_less(self) -> None:
-        while len(self._hoping) > len(self._resting):
-            self._ask(self._hoping.pop())
+        """Let cells that wait for nothing any more ask for a process of their own."""
+        if self._resting or self._running or self._ended:
+            return
+        hoping, self._hoping = self._hoping, {}
+        for runner, alarm in hoping.items():
+            alarm.cancel()
+            self._ask(runner)
+
+    def _note(self, took_s: float) -> None:
+        usual_s = self._usual_s
+        self._usual_s = took_s if usual_s == math.inf else usual_s + _SMOOTHING * (took_s - usual_s)
 
     def _drop(self, process: EngineProcess) -> None:
         for held in self._idle:
@@ -149,12 +180,14 @@ class EngineShelf:
         for ticket in self._tickets.values():
             ticket.cancel()
         self._tickets.clear()
-        self._hoping.clear()
-        for process in [*self._running.values(), *self._resting, *(process for process, _ in self._idle)]:
+        running = [process for process, _ in self._running.values()]
+        for process in [*running, *self._resting, *(process for process, _ in self._idle)]:
             process.listener = None
             process.kill()
-        for alarm in [*self._resting.values(), *(alarm for _, alarm in self._idle)]:
+        idling = [alarm for _, alarm in self._idle]
+        for alarm in [*self._resting.values(), *self._hoping.values(), *idling]:
             alarm.cancel()
+        self._hoping.clear()
         self._running.clear()
         self._resting.clear()
         self._idle.clear()

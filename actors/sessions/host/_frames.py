@@ -1,11 +1,20 @@
-"""Frames between the host and an engine process: four bytes of length, little end first, then a JSON array."""
+"""Frames between the host and an engine process.
+
+Four bytes of length, little end first, then a JSON array; or, for what is often or large, one letter, the number of the
+cell, up to two more numbers, each of four bytes, and UTF-8. Text need not be spelled in JSON then, nor read from it.
+"""
 
 import json
+import struct
 from typing import Any, Final
 
 FRAME_BYTES_MAX: Final = 160 * 1024 * 1024
 """Room for 65 MiB of text with escapes; a longer frame is a fault of the process."""
 _LENGTH_BYTES: Final = 4
+_HEAD: Final = struct.Struct("<IBI")  # Length, letter, cell.
+_TEXT, _CALL, _DONE, _SETTLE = b"tcds"
+_NUMBERS: Final = {_CALL: 2, _DONE: 1}
+_HAS_TEXT, _UNFIT = 1, 2
 
 Frame = list[Any]
 
@@ -15,16 +24,23 @@ class BadFrame(ValueError):
 
 
 def encode(frame: Frame) -> bytes:
-    """Write one frame."""
+    """Write one frame as JSON."""
     body = json.dumps(frame, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
     return len(body).to_bytes(_LENGTH_BYTES, "little") + body
 
 
+def encode_answer(cell: int, call_id: int, good: bool, text: str) -> bytes:
+    """Write the answer of a tool call."""
+    body = text.encode("utf-8", "surrogatepass")
+    return struct.pack("<IBIII", len(body) + 13, _SETTLE, cell, call_id, good) + body
+
+
 class FrameDecoder:
-    """Takes bytes in any pieces and gives whole frames."""
+    """Takes bytes in any pieces and gives whole frames; texts that follow each other come as one frame."""
 
     def __init__(self) -> None:
         self._held = bytearray()
+        self._needed = 0  # Nothing can be made of what is held before it is so much.
 
     def feed(self, data: bytes) -> list[Frame]:
         """Take the next bytes and return the frames they complete.
@@ -32,26 +48,62 @@ class FrameDecoder:
         Raises:
             BadFrame: Nothing that follows can be trusted.
         """
-        held = self._held
-        held += data
+        if self._held:
+            self._held += data
+            if len(self._held) < self._needed:
+                return []
+            data, self._held = bytes(self._held), bytearray()
         frames: list[Frame] = []
-        at = 0
-        while len(held) - at >= _LENGTH_BYTES:
-            end = at + _LENGTH_BYTES + int.from_bytes(held[at : at + _LENGTH_BYTES], "little")
-            if end - at > FRAME_BYTES_MAX:
-                raise BadFrame(f"a frame of {end - at} bytes; the limit is {FRAME_BYTES_MAX}")
-            if len(held) < end:
-                break
-            frames.append(_parse(held[at + _LENGTH_BYTES : end]))
+        at, size = 0, len(data)
+        while (end := self._end_of_frame(data, at, size)) <= size:
+            _, letter, cell = _HEAD.unpack_from(data, at)
+            if letter != _TEXT:
+                frames.append(_parse(letter, cell, data[at + _LENGTH_BYTES : end]))
+            elif frames and frames[-1][:2] == ["texts", cell]:
+                frames[-1][2].append(_text(data[at + _HEAD.size : end]))
+            else:
+                frames.append(["texts", cell, [_text(data[at + _HEAD.size : end])]])
             at = end
-        if at:
-            del held[:at]
+        self._needed = end - at
+        if at < size:
+            self._held += data[at:]
         return frames
 
+    def _end_of_frame(self, data: bytes, at: int, size: int) -> int:
+        if size - at < _HEAD.size:
+            return max(size + 1, at + _HEAD.size)
+        length = int.from_bytes(data[at : at + _LENGTH_BYTES], "little")
+        if length > FRAME_BYTES_MAX or length < _HEAD.size - _LENGTH_BYTES:
+            raise BadFrame(f"a frame of {length} bytes; the limit is {FRAME_BYTES_MAX}")
+        return at + _LENGTH_BYTES + length
 
-def _parse(body: bytearray) -> Frame:
+
+def _parse(letter: int, cell: int, body: bytes) -> Frame:
+    numbers = _NUMBERS.get(letter)
+    if numbers is None:
+        return _parse_json(body)
+    at = 5 + 4 * numbers
+    if len(body) < at:
+        raise BadFrame("a frame that ends within its numbers")
+    first, *more = struct.unpack_from(f"<{numbers}I", body, 5)
+    text = _text(body[at:])
+    if letter == _CALL:
+        # A call without an input is told by its tool's number, which has the highest bit set then.
+        tool = more[0]
+        return ["call", cell, first, tool & 0x7FFF_FFFF, None if tool >> 31 else text]
+    return ["done", cell, text if first & _HAS_TEXT else None, bool(first & _UNFIT)]
+
+
+def _text(data: bytes) -> str:
     try:
-        frame: Any = json.loads(body.decode())
+        return data.decode()
+    except UnicodeDecodeError as broken:
+        raise BadFrame("a text that is not UTF-8") from broken
+
+
+def _parse_json(body: bytes) -> Frame:
+    try:
+        frame: Any = json.loads(body)
     except (ValueError, RecursionError) as broken:
         raise BadFrame("a frame that is not JSON") from broken
     if type(frame) is not list or not frame:

@@ -2,15 +2,17 @@
 
 import tempfile
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import attrs
 import trio
 
 from actors.sessions._wire import _methods as methods
 from actors.sessions.grpc import (
+    RAW,
     Limits,
     MessageTooLarge,
+    Method,
     Route,
     Server,
     ServerOptions,
@@ -31,6 +33,7 @@ from actors.sessions.host._service import CodeModeService
 from actors.sessions.host._session import Session, SessionOptions
 from supervision import ChildSpec, ChildStatus, Pool, Restart, open_root
 
+Request = TypeVar("Request")
 _MIB: Final = 1024 * 1024
 _CALLS_MAX: Final = 10_000
 _HEAP_LEAST_BYTES: Final = 16 * _MIB
@@ -258,10 +261,15 @@ def routes_for(service: CodeModeService) -> list[Route]:
         server_stream(methods.SUBSCRIBE_TO_TOOL_CALLS, service.subscribe_to_tool_calls),
         unary(methods.COMPLETE_TOOL_CALL, service.complete_tool_call),
         unary(methods.ACKNOWLEDGE_NOTIFICATION, service.acknowledge_notification),
-        server_stream(methods.EXECUTE, service.execute),
-        unary(methods.WAIT, service.wait),
+        server_stream(_answered_raw(methods.EXECUTE), service.execute),
+        unary(_answered_raw(methods.WAIT), service.wait),
         unary(methods.YIELD_OBSERVATION, service.yield_observation),
         unary(methods.CANCEL_WAIT, service.cancel_wait),
-        unary(methods.TERMINATE, service.terminate),
+        unary(_answered_raw(methods.TERMINATE), service.terminate),
         unary(methods.GET_PROCESS_METRICS, service.get_process_metrics),
     ]
+
+
+def _answered_raw(method: Method[Request, Any]) -> Method[Request, bytes]:
+    """Let the service write the answers itself."""
+    return Method(method.path, method.request, RAW, server_streaming=method.server_streaming)

@@ -1,12 +1,13 @@
 """What a cell has put out since it was last observed, and how an observation ends."""
 
 import enum
+from collections.abc import Sequence
 from typing import Final
 
 import attrs
 
 from actors.sessions._cutting import bounded_error
-from actors.sessions.host._items import AudioItem, ImageItem, Item, TextItem
+from actors.sessions.host._items import ImageItem, Item, TextItem
 from actors.sessions.host._rendering import render
 from actors.sessions.host._retention import Retention
 
@@ -49,13 +50,13 @@ class WholeOutput:
         self._items: list[Item] = []
         self._size_bytes = 0
 
-    def add(self, item: Item) -> None:
-        """Take the next item. Once an answer could not hold it all, nothing is kept but the count."""
-        self._size_bytes += size_of(item) + _ITEM_BYTES
+    def add(self, items: Sequence[Item]) -> None:
+        """Take the next items. Once an answer could not hold it all, nothing is kept but the count."""
+        self._size_bytes += sum(map(size_of, items)) + _ITEM_BYTES * len(items)
         if self._size_bytes > _WHOLE_BYTES_MAX:
             self._items.clear()
         else:
-            self._items.append(item)
+            self._items += items
 
     def outcome(self, ending: Ending, error: str | None, tokens: int) -> Outcome:
         """Write it; an answer that fits no message becomes an error that says so."""
@@ -76,9 +77,10 @@ class CutOutput:
         self._kept = Retention()
         self._error_added = False
 
-    def add(self, item: Item) -> None:
-        """Take the next item."""
-        self._kept.add(item)
+    def add(self, items: Sequence[Item]) -> None:
+        """Take the next items."""
+        for item in items:
+            self._kept.add(item)
 
     def outcome(self, ending: Ending, error: str | None, tokens: int) -> Outcome:
         """Write it, the error as its last text too."""
@@ -94,13 +96,10 @@ Output = WholeOutput | CutOutput
 
 def size_of(item: Item) -> int:
     """Count the bytes of an item; a text that is not ASCII is counted high."""
-    match item:
-        case TextItem(text):
-            return len(text) if text.isascii() else len(text.encode())
-        case ImageItem(image_url):
-            return len(image_url)
-        case AudioItem(audio_url):
-            return len(audio_url)
+    if isinstance(item, TextItem):
+        text = item.text
+        return len(text) if text.isascii() else len(text.encode())
+    return len(item.image_url if isinstance(item, ImageItem) else item.audio_url)
 
 
 _GRACE_FROM_MS: Final = 10_000

@@ -13,6 +13,9 @@ from supervision import ChildSpec, ChildStatus, Pool, Restart
 
 _FAILURES_MAX: Final = 3
 _WATCH_S: Final = 0.1
+_START_AT_FIRST_S: Final = 0.05
+_START_MOST_S: Final = 0.5
+_SMOOTHING: Final = 0.2
 
 Taker = Callable[[EngineProcess | None, str], object]
 """Told the process, or None and why there is none."""
@@ -55,6 +58,8 @@ class EnginePool:
         """Every process that was started and has not been reaped."""
         self.started = 0
         """How many were ever started."""
+        self.usual_start_s = _START_AT_FIRST_S
+        """How long a process takes to start, lately; to wait no longer than that for a busy one costs nobody time."""
 
     def take(self, heap_bytes: int | None, taker: Taker) -> Ticket:
         """Ask for a process; the taker may be called before this returns."""
@@ -101,6 +106,8 @@ class EnginePool:
     def _on_ready(self, process: EngineProcess) -> None:
         self._starting.discard(process)
         self._failures = 0
+        took_s = min(trio.current_time() - process.began_s, _START_MOST_S)
+        self.usual_start_s += _SMOOTHING * (took_s - self.usual_start_s)
         if not self._hand(process):
             if process.heap_bytes == self._heap_bytes:
                 self._ready.append(process)

@@ -1,8 +1,10 @@
 """One engine process: started, fed, read, killed and reaped by a task of its own."""
 
+import contextlib
 import os
 import signal
 import subprocess
+import sys
 from collections import deque
 from collections.abc import Callable
 from typing import Final, Protocol
@@ -14,7 +16,8 @@ from actors.sessions.host._frames import BadFrame, Frame, FrameDecoder, encode
 from actors.sessions.host._walls import confine, resident_bytes
 from supervision import ChildStatus
 
-_READ_BYTES: Final = 1024 * 1024
+_READ_BYTES: Final = 64 * 1024
+_PIPE_BYTES: Final = 1024 * 1024
 _STDERR_BYTES_MAX: Final = 16 * 1024
 _PENDING_BYTES_MAX: Final = 256 * 1024 * 1024
 _REAP_S: Final = 10.0
@@ -62,6 +65,8 @@ class EngineProcess:
         self.stored_seen = 0
         """Up to which change it knows the stored values of its session."""
         self.ready = self.dead = False
+        self.began_s = trio.current_time()
+        """When it was asked for."""
         self.walls: tuple[str, ...] = ()
         """Which limits of the operating system hold for it."""
         self.resident_start_bytes = 0
@@ -94,6 +99,7 @@ class EngineProcess:
                 env={"TZ": "UTC", "LANG": "en_US.UTF-8", "NO_COLOR": "1", "DENO_DIR": self._place, "HOME": self._place},
                 start_new_session=True,
             )
+            _widen(self._process)
             await self._serve(self._process)
         except OSError as error:
             self._stderr += str(error).encode()
@@ -115,13 +121,16 @@ class EngineProcess:
 
     async def _read_frames(self, process: trio.Process) -> None:
         assert process.stdout is not None
+        size = _READ_BYTES
         while True:
             try:
-                data = bytes(await process.stdout.receive_some(_READ_BYTES))
+                data = bytes(await process.stdout.receive_some(size))
             except trio.BrokenResourceError:
                 return
             if not data:
                 return
+            # Room is made for every read anew: much of it only while there is much to read.
+            size = _PIPE_BYTES if len(data) == size else _READ_BYTES
             self._take(data)
 
     def _take(self, data: bytes) -> None:
@@ -153,8 +162,11 @@ class EngineProcess:
         self._on_ready(self)
 
     def send(self, frame: Frame) -> None:
+        """Write a frame as `write` does."""
+        self.write(encode(frame))
+
+    def write(self, data: bytes) -> None:
         """Queue a frame, or write it at once where there is room. A process that does not read is killed."""
-        data = encode(frame)
         if not self._pending and self._process is not None and not self.dead:
             data = self._write_now(data)
         if data:
@@ -215,7 +227,7 @@ class EngineProcess:
         if isinstance(stdout, trio.lowlevel.FdStream):
             try:
                 for _ in range(16):
-                    if not (data := os.read(stdout.fileno(), _READ_BYTES)):
+                    if not (data := os.read(stdout.fileno(), _PIPE_BYTES)):
                         return
                     self._take(data)
             except (BlockingIOError, OSError):
@@ -243,3 +255,15 @@ class EngineProcess:
         if fatal and ("heap" in words or "out of memory" in words):
             return f"exec cell ran out of memory: its JavaScript heap is limited to {self.heap_bytes} bytes"
         return "exec runtime ended unexpectedly"
+
+
+def _widen(process: trio.Process) -> None:
+    """Let more lie in its pipes at a time, where the system allows that: fewer turns for large texts."""
+    if sys.platform != "linux":
+        return
+    import fcntl
+
+    for stream in (process.stdin, process.stdout):
+        if isinstance(stream, trio.lowlevel.FdStream):
+            with contextlib.suppress(OSError):
+                fcntl.fcntl(stream.fileno(), fcntl.F_SETPIPE_SZ, _PIPE_BYTES)

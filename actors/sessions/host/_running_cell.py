@@ -7,14 +7,14 @@ from typing import Any, Final, Protocol
 from actors.sessions.host._alarms import Alarm, Alarms
 from actors.sessions.host._catalogue import Tool, for_prelude
 from actors.sessions.host._cell import Cell, Phase
-from actors.sessions.host._frames import Frame
+from actors.sessions.host._frames import Frame, encode_answer
 from actors.sessions.host._items import AudioItem, ImageItem, TextItem
 from actors.sessions.host._outputs import Outcome, Output
 from actors.sessions.host._process import EngineProcess
 from actors.sessions.host._sounds import long_enough
 
 _TIMERS_MAX: Final = 100_000
-_OUTPUT: Final = {"text", "image", "audio"}
+_OUTPUT: Final = {"texts", "image", "audio"}
 
 
 class Surroundings(Protocol):
@@ -75,7 +75,7 @@ class RunningCell:
         self.finished_ns: int | None = None
         """When its script ended, on the monotonic clock."""
         self.started = False
-        """Whether its script runs."""
+        """Whether its script was given to a process."""
         self.on_start: Callable[[], object] | None = None
         """Called when it does."""
         self.closed = False
@@ -91,30 +91,28 @@ class RunningCell:
         process.stored_seen, changes = self._session.changes_since(process.stored_seen)
         process.send(["run", self._number, self._source, for_prelude(self._tools), changes])
         self._source = ""
+        self.started = True
+        if self.on_start is not None:
+            self.on_start()
 
     def settle(self, call_id: int, good: bool, text: str, /) -> None:
         """Give the script the answer of a tool call."""
         if self._process is not None:
-            self._process.send(["settle", self._number, call_id, good, text])
+            self._process.write(encode_answer(self._number, call_id, good, text))
 
     def frame(self, frame: Frame, /) -> None:
         """Take one frame of the process."""
         if not self._stopping or frame[0] in _OUTPUT:
             self._FRAMES[frame[0]](self, *frame[2:])
 
-    def _began(self, *_: object) -> None:
-        self.started = True
-        if self.on_start is not None:
-            self.on_start()
-
-    def _text(self, text: str, *_: object) -> None:
-        self.machine.put(TextItem(_string(text)))
+    def _texts(self, texts: Sequence[str], *_: object) -> None:
+        self.machine.put([TextItem(text) for text in texts])
 
     def _image(self, url: str, detail: str, *_: object) -> None:
-        self.machine.put(ImageItem(_string(url), _string(detail)))
+        self.machine.put([ImageItem(_string(url), _string(detail))])
 
     def _audio(self, url: str, *_: object) -> None:
-        self.machine.put(long_enough(AudioItem(_string(url))))
+        self.machine.put([long_enough(AudioItem(_string(url)))])
 
     def _store(self, key: str, json: str, *_: object) -> None:
         self._writes[_string(key)] = _string(json)
@@ -148,11 +146,10 @@ class RunningCell:
         self._session.release(self, fit=not unfit)
         self._let_go()
         self._session.commit(self._writes)
-        self._finish(None if error is None else _string(error))
+        self._finish(error)
 
     _FRAMES: Final[dict[str, Callable[..., None]]] = {
-        "began": _began,
-        "text": _text,
+        "texts": _texts,
         "image": _image,
         "audio": _audio,
         "store": _store,

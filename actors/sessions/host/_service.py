@@ -31,12 +31,11 @@ from actors.sessions._wire.code_mode_pb2 import (
     TerminateRequest,
     ToolCall,
     WaitRequest,
-    WaitResponse,
     YieldObservationRequest,
     YieldObservationResponse,
 )
 from actors.sessions.grpc import Abort, Send, ServerCall, StatusCode
-from actors.sessions.host._answers import missing_message, outcome_message
+from actors.sessions.host._answers import event_with, live_cell, missing_cell
 from actors.sessions.host._catalogue import check_tool_name, key_of
 from actors.sessions.host._cell import Phase
 from actors.sessions.host._identifiers import check_identifier
@@ -167,7 +166,7 @@ class CodeModeService:
 
     # --- cells
 
-    async def execute(self, call: ServerCall, request: ExecuteRequest, send: Send[ExecuteEvent]) -> None:
+    async def execute(self, call: ServerCall, request: ExecuteRequest, send: Send[bytes]) -> None:
         """Run a cell: say that it has started, then its first event. A caller that leaves before takes it along."""
         began_ns = time.perf_counter_ns()
         session = self._session(request.session_id)
@@ -179,11 +178,10 @@ class CodeModeService:
         cell, told = observation.cell, False
         try:
             started = ExecutionStarted(execution_id=request.execution_id, cell_id=cell.cell_id)
-            await send(ExecuteEvent(started=started))
+            await send(ExecuteEvent(started=started).SerializeToString())
             outcome = await observation.wait()
             if outcome is not None:
-                message = outcome_message(cell.cell_id, outcome, time.perf_counter_ns() - began_ns)
-                await send(ExecuteEvent(outcome=message))
+                await send(event_with(cell.cell_id, outcome, time.perf_counter_ns() - began_ns))
                 told = True
         finally:
             session.observed(observation, session.executions, request.execution_id)
@@ -191,7 +189,7 @@ class CodeModeService:
                 session.terminate(cell.cell_id, 0)
             session.close_cell(cell)
 
-    async def wait(self, call: ServerCall, request: WaitRequest) -> WaitResponse:
+    async def wait(self, call: ServerCall, request: WaitRequest) -> bytes:
         """Return the next event of a cell."""
         began_ns = time.perf_counter_ns()
         session = self._session(request.session_id)
@@ -216,9 +214,9 @@ class CodeModeService:
             raise Abort(StatusCode.CANCELLED, _WAIT_CANCELLED)
         if is_last(outcome):
             session.close_cell(cell)
-        return WaitResponse(live_cell=outcome_message(cell.cell_id, outcome, time.perf_counter_ns() - began_ns))
+        return live_cell(cell.cell_id, outcome, time.perf_counter_ns() - began_ns)
 
-    async def terminate(self, call: ServerCall, request: TerminateRequest) -> WaitResponse:
+    async def terminate(self, call: ServerCall, request: TerminateRequest) -> bytes:
         """Stop a cell."""
         began_ns = time.perf_counter_ns()
         session = self._session(request.session_id)
@@ -227,12 +225,11 @@ class CodeModeService:
         outcome = session.terminate(request.cell_id, tokens)
         if outcome is None:
             return self._missing(session, request.cell_id, tokens, began_ns)
-        return WaitResponse(live_cell=outcome_message(request.cell_id, outcome, time.perf_counter_ns() - began_ns))
+        return live_cell(request.cell_id, outcome, time.perf_counter_ns() - began_ns)
 
-    def _missing(self, session: Session, cell_id: str, tokens: int, began_ns: int) -> WaitResponse:
+    def _missing(self, session: Session, cell_id: str, tokens: int, began_ns: int) -> bytes:
         duration_ns = time.perf_counter_ns() - began_ns
-        missing = missing_message(cell_id, cut_output=session.cut_output, tokens=tokens, duration_ns=duration_ns)
-        return WaitResponse(missing_cell=missing)
+        return missing_cell(cell_id, cut_output=session.cut_output, tokens=tokens, duration_ns=duration_ns)
 
     async def yield_observation(self, call: ServerCall, request: YieldObservationRequest) -> YieldObservationResponse:
         """Make an observation return early; the cell goes on."""

@@ -1,5 +1,6 @@
 // One engine process: runs cells one after the other, each in a context of its own. Speaks frames over stdin and
-// stdout: four bytes of length, little end first, then a JSON array. Runs under Deno and under node.
+// stdout: four bytes of length, little end first, then a JSON array; or, for what is often or large, one letter, the
+// number of the cell, up to two more numbers and UTF-8. Runs under Deno and under node.
 //
 // A context is not a wall by itself. What makes it one: nothing of this realm but two functions is handed into it,
 // and those to the prelude only; whatever can be reached all the same (call sites) is frozen and has no way to make
@@ -10,7 +11,7 @@ import timers from 'node:timers';
 
 const host = globalThis.Deno;
 const node = globalThis.process;
-const encoder = new TextEncoder(), decoder = new TextDecoder();
+const encoder = new TextEncoder(), decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 const nextTurn = timers.setImmediate;
 const { createContext, Script, SourceTextModule, constants } = vm;
 const bare = constants.DONT_CONTEXTIFY;
@@ -21,27 +22,65 @@ const leave = host ? () => host.exit(0) : () => node.exit(0);
 // ---- frames
 
 const writeSome = host ? (bytes) => host.stdout.writeSync(bytes) : (bytes) => fs.writeSync(1, bytes);
-const small = new Uint8Array(64 * 1024), smallView = new DataView(small.buffer);
+let room = new Uint8Array(64 * 1024), view = new DataView(room.buffer);
+const ROOM_MAX = 8 * 1024 * 1024;
 
-function write(frame) {
-  const json = stringify(frame);
-  let bytes;
-  if (json.length * 3 + 4 <= small.length) {
-    const { written } = encoder.encodeInto(json, small.subarray(4));
-    smallView.setUint32(0, written, true);
-    bytes = small.subarray(0, written + 4);
-  } else {
-    const body = encoder.encode(json);
-    bytes = new Uint8Array(body.length + 4);
-    new DataView(bytes.buffer).setUint32(0, body.length, true);
-    bytes.set(body, 4);
-  }
+function writeAll(bytes) {
   for (let sent = 0; sent < bytes.length;) sent += writeSome(bytes.subarray(sent));
 }
+
+// Write a text behind a head of so many bytes, which the caller has filled from the fifth byte on.
+function writeText(head, text) {
+  const bound = head + text.length * 3;
+  if (bound <= room.length) {
+    const { written } = encoder.encodeInto(text, room.subarray(head));
+    view.setUint32(0, head - 4 + written, true);
+    writeAll(room.subarray(0, head + written));
+    return;
+  }
+  const filled = room;
+  if (bound <= ROOM_MAX) {
+    room = new Uint8Array(bound);
+    view = new DataView(room.buffer);
+    room.set(filled.subarray(0, head));
+    writeText(head, text);
+    return;
+  }
+  const body = encoder.encode(text), bytes = new Uint8Array(head + body.length);
+  bytes.set(filled.subarray(0, head));
+  bytes.set(body, head);
+  new DataView(bytes.buffer).setUint32(0, head - 4 + body.length, true);
+  writeAll(bytes);
+}
+
+const write = (frame) => writeText(4, stringify(frame));
+const TEXT = 0x74, CALL = 0x63, DONE = 0x64, SETTLE = 0x73;
+
+function writeLetter(letter, cell, text, numbers, first, second) {
+  view.setUint8(4, letter);
+  view.setUint32(5, cell, true);
+  if (numbers > 0) view.setUint32(9, first, true);
+  if (numbers > 1) view.setUint32(13, second, true);
+  writeText(9 + 4 * numbers, text);
+}
+
+const say = {
+  __proto__: null,
+  text: (cell, text) => writeLetter(TEXT, cell, text, 0),
+  // A call without an input has the highest bit of its tool's number set.
+  call: (cell, id, tool, json) => writeLetter(CALL, cell, json ?? '', 2, id, json === undefined ? (tool | 0x80000000) >>> 0 : tool),
+  done: (cell, error, unfit) => writeLetter(DONE, cell, error ?? '', 1, (error === undefined ? 0 : 1) | (unfit ? 2 : 0)),
+};
 
 const readSome = host
   ? (into) => host.stdin.read(into)
   : (into) => new Promise((resolve) => fs.read(0, into, 0, into.length, null, (error, n) => resolve(error ? 0 : n)));
+
+function readAnswer(bytes) {
+  const numbers = new DataView(bytes.buffer, bytes.byteOffset);
+  const number = (at) => numbers.getUint32(at, true);
+  return ['settle', number(5), number(9), number(13) === 1, decoder.decode(bytes.subarray(17))];
+}
 
 async function* frames() {
   let held = new Uint8Array(64 * 1024), from = 0, to = 0;
@@ -56,7 +95,9 @@ async function* frames() {
         }
         break;
       }
-      const frame = parse(decoder.decode(held.subarray(from + 4, from + 4 + length)));
+      const frame = held[from + 4] === SETTLE
+        ? readAnswer(held.subarray(from, from + 4 + length))
+        : parse(decoder.decode(held.subarray(from + 4, from + 4 + length)));
       from += 4 + length;
       yield [frame, to - from > 0];
     }
@@ -85,7 +126,9 @@ function start(cell, source, tools, changes) {
   const bridge = { cell, live: true, inside: undefined };
   const post = (kind, a, b, c) => {
     if (!bridge.live) return;
-    write([kind, cell, a, b, c]);
+    const known = say[kind];
+    if (known === undefined) write([kind, cell, a, b, c]);
+    else known(cell, a, b, c);
     if (kind === 'done') end(bridge);
   };
   const peek = (key) => stored.get(key);
@@ -97,7 +140,7 @@ function start(cell, source, tools, changes) {
 
 async function evaluate(bridge, context, source) {
   const { inside } = bridge;
-  const fail = (text) => { if (bridge.live) { write(['done', bridge.cell, text, false]); end(bridge); } };
+  const fail = (text) => { if (bridge.live) { say.done(bridge.cell, text, false); end(bridge); } };
   // The module waits for a hidden one: its code then starts from a microtask, with a clean stack, and after the
   // reactions below were attached to its promise, so that no code of the cell can see them being attached.
   const secret = random(), prefix = `import"${secret}";`;
@@ -119,7 +162,6 @@ async function evaluate(bridge, context, source) {
   } catch (error) {
     return fail(refused === undefined ? `${error.name}: ${error.message}` : `Unsupported import in exec: ${refused}`);
   }
-  write(['began', bridge.cell]); // Observations are timed from here.
   return module.evaluate().then(() => inside.fulfilled(), (error) => inside.rejected(error));
 }
 

@@ -342,7 +342,7 @@
       say('timer', id, ms);
       return id;
     },
-    text(value) { say('text', apply(toWellFormed, textOf(value), [])); },
+    text(value) { say('text', textOf(value)); }, // Half code points are replaced where it is written.
     content(value) { emitContent(value); },
     image(value, detail) { emitImage(value, detail); },
     audio(value) { emitAudio(value); },

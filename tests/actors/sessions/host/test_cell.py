@@ -19,9 +19,9 @@ def observer_into(told: list[Outcome]) -> Observer:
 def test_each_event_carries_what_was_put_out_since_the_last() -> None:
     cell, told = Cell("1", WholeOutput), list[Outcome]()
     cell.observe(observer_into(told))
-    cell.put(TextItem("a"))
+    cell.put([TextItem("a")])
     cell.interrupt()
-    cell.put(TextItem("b"))
+    cell.put([TextItem("b")])
     cell.observe(observer_into(told))
     cell.finish("boom")
 
@@ -56,7 +56,7 @@ def test_a_result_waits_for_the_next_observer_or_for_the_terminator() -> None:
 def test_a_termination_is_told_to_observer_and_terminator_and_beats_a_later_result() -> None:
     cell, told = Cell("1", WholeOutput), list[Outcome]()
     cell.observe(observer_into(told))
-    cell.put(TextItem("a"))
+    cell.put([TextItem("a")])
     outcome = cell.terminate(5)
     cell.finish(None)
 
@@ -71,7 +71,7 @@ def test_a_retired_observer_makes_room_and_loses_nothing() -> None:
     cell.observe(gone)
     with pytest.raises(Abort) as busy:
         cell.observe(observer_into(told))
-    cell.put(TextItem("a"))
+    cell.put([TextItem("a")])
     cell.retire(gone)
     cell.observe(observer_into(told))
     cell.interrupt(gone)
@@ -95,7 +95,7 @@ def test_every_item_is_told_once_in_order_and_the_end_is_told_once(steps: list[s
         match step:
             case "put":
                 accepted += cell.phase is Phase.RUNNING
-                cell.put(TextItem(str(put)))
+                cell.put([TextItem(str(put))])
                 put += cell.phase is Phase.RUNNING
             case "observe" if not cell.observed and cell.phase is not Phase.OVER:
                 watching = observer_into(told)
