@@ -3,8 +3,9 @@
 Each error holds facts and writes its own sentence: what happened, to which actor and generation, why, what to do.
 """
 
+import pickle
 from collections.abc import Sequence
-from typing import Self
+from typing import Any, Self
 
 __all__ = [
     "ActorGone",
@@ -24,7 +25,31 @@ __all__ = [
 
 
 class ActorsError(Exception):
-    """Be the root of all errors under `actors`."""
+    """Be the root of all errors under `actors`. A copy or a pickle keeps sentence and facts; the cause stays behind.
+
+    A fact that cannot be pickled, such as a message that holds a lock, is replaced by what it was.
+    """
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Born again without `__init__`, which would be given the finished sentence.
+        facts = {name: kept(fact) for name, fact in self.__dict__.items()}
+        return type(self).__new__, (type(self),), {**facts, "args": self.args}
+
+    def __copy__(self) -> Self:
+        twin = type(self).__new__(type(self))
+        for name, fact in {**self.__dict__, "args": self.args}.items():
+            setattr(twin, name, fact)
+        return twin
+
+
+def kept(fact: Any) -> Any:
+    """Give what a pickle can hold of a fact: itself, or which kind of thing it was."""
+    try:
+        pickle.loads(pickle.dumps(fact))  # noqa: S301  # Our own bytes: many a value fails only when it is read.
+    except Exception:  # It is the user's, and may raise anything.
+        # Not its text, which may hold a secret; an exception's text was made to be read.
+        return ActorsError(repr(fact)) if isinstance(fact, Exception) else f"<{type(fact).__qualname__}>"
+    return fact
 
 
 class InvalidOption(ActorsError, ValueError):
@@ -154,6 +179,16 @@ class AsksFailed(ActorsError, ExceptionGroup[Exception]):
 
     def __init__(self, outcomes: Sequence[object], errors: Sequence[Exception]) -> None:
         """Hold the outcomes beside the errors."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        outcomes = tuple(kept(outcome) for outcome in self.outcomes)
+        errors = [kept(error) for error in self.exceptions]
+        return type(self).__new__, (type(self), outcomes, errors), self.__dict__ | {"outcomes": outcomes}
+
+    def __copy__(self) -> Self:
+        twin = type(self)(self.outcomes, list(self.exceptions))
+        twin.__dict__.update(self.__dict__)
+        return twin
 
     def derive(self, excs: Sequence[Exception], /) -> "AsksFailed":  # type: ignore[override]  # pyright: ignore[reportIncompatibleMethodOverride]
         """Split into a part that holds some of the errors and still all outcomes."""

@@ -19,11 +19,18 @@ __all__ = [
     "SupervisorClosed",
 ]
 
+import pickle
+from typing import Any
+
 import attrs
 
 
 class SupervisionError(Exception):
-    """Root of all errors of supervision."""
+    """Root of all errors of supervision. A copy or a pickle keeps sentence and facts; the cause stays behind."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Born again without `__init__`, which would be given the finished sentence.
+        return type(self).__new__, (type(self),), {**self.__dict__, "args": self.args}
 
 
 class Shutdown(SupervisionError):
@@ -161,13 +168,29 @@ class Death:
         child: The child's name in its supervisor.
         generation: Which life of the child ended; the first is 1.
         at_s: When, on the supervisor's clock.
-        cause: What the child raised; None when it returned.
+        cause: What the child raised; None when it returned. One that no pickle can hold is
+            told there by its text.
     """
 
     child: str
     generation: int
     at_s: float
     cause: BaseException | None = attrs.field(eq=False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _death, (self.child, self.generation, self.at_s, _kept(self.cause))
+
+
+def _death(child: str, generation: int, at_s: float, cause: BaseException | None) -> Death:
+    return Death(child=child, generation=generation, at_s=at_s, cause=cause)
+
+
+def _kept(cause: BaseException | None) -> BaseException | None:
+    try:
+        pickle.loads(pickle.dumps(cause))  # noqa: S301  # Our own bytes: many an exception fails only when it is read.
+    except Exception:  # It is the user's, and may raise anything.
+        return SupervisionError(repr(cause))
+    return cause
 
 
 def _told(death: Death, end_s: float) -> str:

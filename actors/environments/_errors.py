@@ -1,23 +1,13 @@
 """What can go wrong with an environment. The texts that peers know are kept word for word."""
 
-from typing import Any, Self
+from typing import Self
 
 from actors import ActorsError
 from actors.environments._printable import printable, time_text
 
 
 class EnvironmentsError(ActorsError):
-    """What all of them share: a copy or a pickle keeps sentence and facts; the cause stays where it was raised."""
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # The way that exceptions are born with calls `__init__` with the finished sentence.
-        return _restored, (type(self), self.args, self.__dict__)
-
-
-def _restored(kind: type[EnvironmentsError], args: tuple[Any, ...], facts: dict[str, Any]) -> EnvironmentsError:
-    error = kind.__new__(kind, *args)
-    error.__dict__.update(facts)
-    return error
+    """What all of them share."""
 
 
 def without_frames(error: Exception) -> Exception | None:

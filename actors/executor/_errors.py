@@ -2,6 +2,7 @@
 
 import errno
 import os
+from typing import Any
 
 from actors.protocol import SpawnFailureKind, os_failure_text
 
@@ -13,6 +14,10 @@ _PATH_CHARACTERS_MAX = 4096
 
 class ExecutorError(Exception):
     """Root of everything the executor raises on its own account."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Born again without `__init__`, which would be given the finished sentence.
+        return type(self).__new__, (type(self),), {**self.__dict__, "args": self.args}
 
 
 class SettingInvalid(ExecutorError, ValueError):

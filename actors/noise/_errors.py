@@ -5,11 +5,17 @@ would help nobody but an attacker, so the sentences here are fixed and no error 
 primitive's own exception.
 """
 
+from typing import Any
+
 
 class NoiseError(Exception):
     """The root of all errors of `actors.noise`; each leaf opens its sentence with the prefix of its kind."""
 
     prefix = "Noise channel failed: "
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Born again without `__init__`, which would be given the finished sentence.
+        return type(self).__new__, (type(self),), {**self.__dict__, "args": self.args}
 
     def __init__(self, what: str) -> None:
         super().__init__(self.prefix + what)

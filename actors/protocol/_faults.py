@@ -3,11 +3,17 @@
 Knows no transport and no peer; whoever holds the connection decides what a fault costs.
 """
 
+from typing import Any
+
 from actors.protocol._ids import RequestId
 
 
 class ProtocolFault(ValueError):
     """A message, parameter or sequence breaks a rule of the exec protocol."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Born again without `__init__`, which would be given the finished sentence.
+        return type(self).__new__, (type(self),), {**self.__dict__, "args": self.args}
 
 
 class MalformedMessage(ProtocolFault):

@@ -1,6 +1,7 @@
 """What can go wrong on a relay stream. The sentences are compared by tests and by peers: they stay word for word."""
 
 import enum
+from typing import Any
 
 __all__ = [
     "AckBeyondSent",
@@ -30,6 +31,10 @@ __all__ = [
 
 class RelayError(Exception):
     """Root of all errors of this package. `actors.relay` knows nothing above it, so callers translate."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Born again without `__init__`, which would be given the finished sentence.
+        return type(self).__new__, (type(self),), {**self.__dict__, "args": self.args}
 
 
 class FrameUndecodable(RelayError):

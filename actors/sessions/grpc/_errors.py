@@ -1,6 +1,7 @@
 """What can go wrong, each with the facts it needs and a sentence of its own."""
 
 from collections.abc import Iterable
+from typing import Any
 
 from actors.sessions.grpc._pairs import NO_METADATA, Metadata
 from actors.sessions.grpc._status import Status, StatusCode
@@ -8,6 +9,10 @@ from actors.sessions.grpc._status import Status, StatusCode
 
 class GrpcError(Exception):
     """The root of everything this package raises."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Born again without `__init__`, which would be given the finished sentence.
+        return type(self).__new__, (type(self),), {**self.__dict__, "args": self.args}
 
 
 class MalformedCall(GrpcError, ValueError):

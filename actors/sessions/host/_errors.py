@@ -1,10 +1,15 @@
 """What can go wrong with the host itself. What goes wrong with one call is a gRPC status."""
 
 from collections.abc import Sequence
+from typing import Any
 
 
 class HostError(Exception):
     """The root of what a host raises to the program that runs it."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Born again without `__init__`, which would be given the finished sentence.
+        return type(self).__new__, (type(self),), {**self.__dict__, "args": self.args}
 
 
 class EngineNotFound(HostError):
