@@ -191,7 +191,8 @@ async def _renew(provider: ConnectProvider, identity: HarnessIdentity | None, ru
 
 
 async def _answer_of(provider: ConnectProvider, identity: HarnessIdentity | None) -> Answer:
-    answering: object = provider.connect_bundle(None if identity is None else identity.public_key)
+    # As an object: what is not `async` shows only here, and by its type it cannot be.
+    answering = cast("object", provider.connect_bundle(None if identity is None else identity.public_key))
     if not isinstance(answering, Awaitable):
         kind, given = type(provider).__name__, type(answering).__name__
         raise ConnectFailed(

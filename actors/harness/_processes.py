@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import PurePath
 from types import TracebackType
-from typing import Any, Final, Never
+from typing import Any, Final, Never, cast
 
 import trio
 
@@ -202,9 +202,9 @@ def start_rejected(rejected: RequestRejected, params: StartParams) -> RequestRej
     """Name what could not be started, or where: an executor tells it in its data, if at all, and not in its text."""
     if rejected.code != ErrorCode.INTERNAL:
         return rejected
-    told: object = rejected.data.get("path") if isinstance(rejected.data, Mapping) else None
+    told = cast("Mapping[object, object]", rejected.data).get("path") if isinstance(rejected.data, Mapping) else None
     program, cwd = f"program {shown_text(params.argv[0])}", f"working folder {shown_text(_cwd_path(params.cwd))}"
-    if told is None or not isinstance(told, str):
+    if not isinstance(told, str):
         about = f"{program} in {cwd}"
     elif told != params.argv[0] and told == _cwd_path(params.cwd):
         about = cwd

@@ -187,6 +187,7 @@ async def test_an_option_of_a_command_that_is_not_there_is_refused_before_anythi
         registration = manager.register_deferred("tools", provider)
         environment = found(manager, "tools")
         wrong: Any = {"timeout": 3}
+        deep: Any = {"max_depth": 3}
 
         with pytest.raises(
             InvalidOption, match=r"timeout=3 is refused: run\(\) has no such .*did you mean timeout_s\?"
@@ -195,7 +196,7 @@ async def test_an_option_of_a_command_that_is_not_there_is_refused_before_anythi
         with pytest.raises(InvalidOption, match=r"start\(\) has no such option; there are env, cwd, "):
             await environment.processes.start(["true"], **wrong).__aenter__()
         with pytest.raises(InvalidOption, match=r"walk\(\) has no such option; did you mean depth_max\?"):
-            await environment.files.walk("/", max_depth=3)  # type: ignore[arg-type]
+            await environment.files.walk("/", **deep)
 
         registration.abandon()
         assert provider.calls == 0

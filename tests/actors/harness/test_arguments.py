@@ -243,11 +243,12 @@ def test_an_address_that_cannot_be_read_is_shown_without_what_may_be_secret(url:
 async def test_an_option_that_is_not_there_is_refused_with_the_one_that_may_be_meant(option: str, told: str) -> None:
     async with open_world() as world:
         options: Any = {option: 3}
+        stdin: Any = {"stdin": b"x"}
         said = await refused(world.client, lambda: world.client.run(["echo"], **options), option)
         assert said.startswith(told)
 
         with pytest.raises(InvalidArgument, match=r"^stdin: start\(\) has no such option; did you mean pipe_stdin"):
-            world.client.processes.start(["echo"], stdin=b"x")  # type: ignore[arg-type]
+            world.client.processes.start(["echo"], **stdin)
 
 
 @pytest.mark.parametrize("of", [Client.run, Processes.start])
