@@ -1,9 +1,10 @@
 """What may be typed after `greenroom`, and nothing of what it does."""
 
 import argparse
+import importlib.metadata
 import sys
-from collections.abc import Sequence
-from typing import Any, Protocol
+from collections.abc import Collection, Sequence
+from typing import Any, NoReturn, Protocol
 
 __all__ = ["parse"]
 
@@ -16,35 +17,65 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
 
     A wrong one ends the program with exit code 2 and one line that says why.
     """
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="greenroom",
         description="Supervised execution environments.",
         epilog="Exit codes: 0 it worked, 1 it did not (the reason is on the error output), 2 it was called wrongly, "
-        "130 it was interrupted. `run` ends with the exit code of the command it ran.",
+        "130 it was interrupted, 143 it was terminated, 141 nobody reads its output any more. `run` ends with the exit "
+        "code of the command it ran; `greenroom run --help` lists the others.",
         allow_abbrev=False,
     )
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version and end")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for describe in (_demo, _serve, _executor, _run, _doctor):
+    for describe in (_demo, _serve, _executor):
         describe(commands)
-    ours, theirs = _split(list(sys.argv[1:] if arguments is None else arguments))
+    with_value = _run(commands)
+    _doctor(commands)
+    ours, theirs = _split(list(sys.argv[1:] if arguments is None else arguments), with_value)
     chosen = parser.parse_args(ours)
     if theirs:
         chosen.argv[-1:] = theirs
     return chosen
 
 
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line, as everything else of ours does."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message}; see {self.prog} --help\n")
+
+
 _PLACEHOLDER = "CMD"
 
 
-def _split(given: list[str]) -> tuple[list[str], list[str]]:
-    """Keep the command of `run` from argparse, which would take every further `--` out of it.
+class _Version(argparse.Action):
+    """Looks the version up when it is asked for."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        try:
+            version = importlib.metadata.version("greenroom")
+        except importlib.metadata.PackageNotFoundError:
+            version = "(not installed: run from its sources)"
+        print(f"greenroom {version}, Python {'.'.join(map(str, sys.version_info[:3]))}")
+        parser.exit()
+
+
+def _split(given: list[str], with_value: Collection[str]) -> tuple[list[str], list[str]]:
+    """Keep the command of `run` from argparse: from the first `--`, or from the second word that is no option of ours.
 
     A placeholder stands where argparse expects the command.
     """
-    if given[:1] != ["run"] or "--" not in given[:-1]:
+    if given[:1] != ["run"]:
         return given, []
-    at = given.index("--")
-    return [*given[:at], _PLACEHOLDER], given[at + 1 :]
+    at, is_executor_seen = 1, False
+    while at < len(given):
+        word = given[at]
+        if word == "--" or (is_executor_seen and not word.startswith("-")):
+            theirs = given[at + (word == "--") :]
+            return ([*given[:at], _PLACEHOLDER], theirs) if theirs else (given, [])
+        is_executor_seen = is_executor_seen or not word.startswith("-")
+        at += 2 if word in with_value else 1
+    return given, []
 
 
 class _Commands(Protocol):
@@ -138,31 +169,69 @@ def _executor(commands: _Commands) -> None:
     command.add_argument("--json", action="store_true", help="print the address as a JSON object")
 
 
-def _run(commands: _Commands) -> None:
+_RUN_EPILOG = """\
+examples:
+  greenroom run ws://127.0.0.1:8765 --env A=1 -- sh -c 'echo $A'
+  greenroom run ws://127.0.0.1:8765 -- cat < file
+
+Standard input is passed on to the command, unless it is a terminal.
+
+exit codes:
+  the command's own; 128 + n when signal n ended it
+  1     it could not be run, or its end is not known; the reason is on the error output
+  2     greenroom was called wrongly
+  124   the command was not ended after --timeout-s, and was killed
+  126   the program is there and cannot be run
+  127   there is no such program
+  130, 143   greenroom was interrupted or terminated; the command was killed
+  141   nobody reads the output any more; the command was killed
+"""
+
+
+def _run(commands: _Commands) -> Collection[str]:
+    """Describe it, and tell which of its options take a value."""
     command = commands.add_parser(
         "run",
         help="run a command in an executor and end with its exit code",
         description="Run a command in an executor, with its output streamed as it comes.",
-        epilog="example: greenroom run ws://127.0.0.1:8765 --env A=1 -- sh -c 'echo $A'",
+        usage="greenroom run [OPTION ...] EXECUTOR [OPTION ...] -- CMD [ARGUMENT ...]",
+        epilog=_RUN_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     command.add_argument(
         "executor",
         metavar="EXECUTOR",
         help="the ws:// address that `greenroom executor` printed, or with --registry the environment id",
     )
-    command.add_argument("argv", nargs="+", metavar="CMD", help="the command and its arguments, after --")
-    command.add_argument("--cwd", metavar="PATH", help="where to run it (default: the executor's own directory)")
     command.add_argument(
-        "--env", action="append", default=[], metavar="NAME=VALUE", help="a variable for the command; it inherits none"
+        "argv", nargs="+", metavar="CMD", help="the command and its arguments; -- may be left out before it"
     )
-    command.add_argument("--registry", metavar="URL", help="reach it through this registry, encrypted end to end")
-    command.add_argument("--timeout-s", type=float, metavar="S", help="kill its whole process group after S seconds")
+    options = (
+        command.add_argument(
+            "--cwd", metavar="PATH", help="where to run it, an absolute path (default: the executor's own directory)"
+        ),
+        command.add_argument(
+            "--env",
+            action="append",
+            default=[],
+            metavar="NAME=VALUE",
+            help="a variable for the command; it inherits none",
+        ),
+        command.add_argument("--registry", metavar="URL", help="reach it through this registry, encrypted end to end"),
+        command.add_argument(
+            "--timeout-s", type=float, metavar="S", help="kill its whole process group after S seconds"
+        ),
+        command.add_argument(
+            "--token-file", metavar="PATH", help="a file that holds the bearer token, readable by its owner only"
+        ),
+    )
     command.add_argument(
-        "--token-file", metavar="PATH", help="a file that holds the bearer token, readable by its owner only"
+        "--no-stdin", action="store_true", help="give the command an empty standard input, and leave ours alone"
     )
     command.add_argument(
         "--json", action="store_true", help="print one JSON object when it has ended instead of streaming"
     )
+    return {name for option in options for name in option.option_strings}
 
 
 def _doctor(commands: _Commands) -> None:

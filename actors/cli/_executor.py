@@ -9,7 +9,7 @@ import attrs
 from actors.cli._foreground import announce, stay
 from actors.cli._output import OutputRefused
 from actors.cli._programs import run_program
-from actors.cli._tokens import TokenFileRefused, read_token
+from actors.cli._tokens import TokenFileRefused, read_token, token_hint
 from actors.executor import ExecutorEndpoint, ListenAddressInvalid, ListenRefused, RootUnusable, serve_executor
 
 __all__ = ["executor"]
@@ -63,5 +63,5 @@ def _registered(chosen: Namespace, token: str | None) -> int:
     try:
         return serve_registered(chosen, token)
     except (RegistrarFailed, NoiseError) as refused:
-        print(f"greenroom executor: {refused}", file=sys.stderr)
+        print(f"greenroom executor: {refused}{token_hint(refused, chosen.token_file)}", file=sys.stderr)
         return 1

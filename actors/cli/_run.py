@@ -9,28 +9,32 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 
+import attrs
 import trio
 
 from actors.cli._output import OutputRefused, write_to
 from actors.cli._programs import run_program
-from actors.cli._tokens import TokenFileRefused, read_token
+from actors.cli._sinks import Kept, Sink, Streams
+from actors.cli._standard_input import feed, has_something_to_pass_on
+from actors.cli._tokens import TokenFileRefused, read_token, token_hint
 from actors.harness import (
     Client,
-    CommandTimedOut,
-    CompletedCommand,
     HarnessError,
     InvalidArgument,
     Process,
+    RequestRejected,
     WebSocketDialer,
     open_client,
 )
-from actors.protocol import OutputGap, Stream
+from actors.protocol import SpawnFailureKind
 from actors.relay import RegistrarFailed
 
 __all__ = ["run"]
 
 TIMED_OUT = 124
 """As coreutils' `timeout` says it."""
+NOT_RUNNABLE, NOT_FOUND = 126, 127
+"""As a shell says it of a program that is there and cannot be run, and of one that is not there."""
 READER_LEFT = 128 + signal.SIGPIPE
 """As a shell says it of a program whose output nobody reads any more; there is nobody to tell more."""
 _LAST_WORDS_S = 2.0
@@ -38,7 +42,7 @@ _LAST_WORDS_S = 2.0
 
 
 def run(chosen: Namespace) -> int:
-    """Run the command; the exit code is the command's own, or 1 when it could not be run or its end is unknown."""
+    """Run the command; the exit code is the command's own, or one of those that ``greenroom run --help`` lists."""
     try:
         variables = _variables(chosen.env)
         timeout_s = _timeout_s(chosen.timeout_s)
@@ -51,13 +55,26 @@ def run(chosen: Namespace) -> int:
     try:
         return run_program(partial(_run, chosen, variables, timeout_s, token))
     except (HarnessError, RegistrarFailed) as error:
-        print(f"greenroom run: {error}", file=sys.stderr)
-        return 2 if isinstance(error, InvalidArgument) else 1
+        print(f"greenroom run: {error}{token_hint(error, chosen.token_file)}", file=sys.stderr)
+        return _code_of(error, chosen.argv)
     except OutputRefused as refused:
         if refused.reader_left:
             return READER_LEFT
         print(f"greenroom run: {refused}", file=sys.stderr)
         return 1
+
+
+def _code_of(error: Exception, argv: Sequence[str]) -> int:
+    """The exit code that a shell would give, where it has one."""
+    match error:
+        case InvalidArgument():
+            return 2
+        case RequestRejected(data={"kind": kind, **rest}) if rest.get("path", argv[0]) == argv[0]:
+            codes = {SpawnFailureKind.NOT_FOUND.value: NOT_FOUND}
+            is_start = kind in {each.value for each in SpawnFailureKind}
+            return codes.get(kind, NOT_RUNNABLE) if is_start else 1
+        case _:
+            return 1
 
 
 def _variables(given: Sequence[str]) -> dict[str, str]:
@@ -80,9 +97,29 @@ def _timeout_s(given: float | None) -> float:
 
 async def _run(chosen: Namespace, variables: Mapping[str, str], timeout_s: float, token: str | None) -> int:
     async with _open(chosen, token) as client:
-        if chosen.json:
-            return await _run_whole(client, chosen, variables, timeout_s)
-        return await _run_streaming(client, chosen, variables, timeout_s)
+        fed = has_something_to_pass_on() and not chosen.no_stdin
+        if fed and not _can_end_input(client):
+            fed = False
+            print(
+                "greenroom run: this executor cannot pass an input on to its end; the command gets none",
+                file=sys.stderr,
+            )
+        sink: Sink = Kept() if chosen.json else Streams()
+        ended = await _carry(client, chosen, variables, timeout_s, sink, fed=fed)
+    if isinstance(sink, Kept):
+        told = json.dumps(
+            {"argv": list(chosen.argv), "exitCode": ended.code, "timedOut": ended.timed_out, **sink.told()}
+        )
+        await write_to(sys.stdout, f"{told}\n".encode())
+    elif ended.timed_out:
+        end = "its process group was killed" if ended.killed else "its executor did not confirm the kill"
+        print(f"greenroom run: not ended after {timeout_s:g} s; {end}", file=sys.stderr)
+    return TIMED_OUT if ended.timed_out or ended.code is None else ended.code
+
+
+def _can_end_input(client: Client) -> bool:
+    info = client.environment_info
+    return info is not None and info.capabilities.process_stdin_eof
 
 
 def _open(chosen: Namespace, token: str | None) -> AbstractAsyncContextManager[Client]:
@@ -94,58 +131,47 @@ def _open(chosen: Namespace, token: str | None) -> AbstractAsyncContextManager[C
     return open_remote_client(chosen.registry, chosen.executor, token)
 
 
-async def _run_whole(client: Client, chosen: Namespace, variables: Mapping[str, str], timeout_s: float) -> int:
-    """Collect everything, then print one object: programs want it whole."""
-    timed_out = False
-    try:
-        limit_s = None if timeout_s == math.inf else timeout_s
-        done = await client.run(chosen.argv, env=variables, cwd=chosen.cwd, timeout_s=limit_s)
-    except CommandTimedOut as late:
-        done, timed_out = late.completed, True
-    told = json.dumps({**_described(done), "timedOut": timed_out})
-    await write_to(sys.stdout, f"{told}\n".encode())
-    return TIMED_OUT if timed_out or done.exit_code is None else done.exit_code
+@attrs.define
+class _Ended:
+    """How a command ended."""
+
+    code: int | None = None
+    timed_out: bool = False
+    killed: bool = False
 
 
-def _described(done: CompletedCommand) -> dict[str, object]:
-    return {
-        "argv": list(done.argv),
-        "exitCode": done.exit_code,
-        "stdout": done.stdout_text,
-        "stderr": done.stderr_text,
-        "leftOutBytes": done.left_out_bytes,
-    }
-
-
-async def _run_streaming(client: Client, chosen: Namespace, variables: Mapping[str, str], timeout_s: float) -> int:
-    """Pass the bytes on as they come; what cannot be told apart from output goes to the error output."""
-    killed = False
+async def _carry(
+    client: Client, chosen: Namespace, variables: Mapping[str, str], timeout_s: float, sink: Sink, *, fed: bool
+) -> _Ended:
+    """Start the command, pass on what goes in and what comes out, and kill it when its time is over."""
+    ended = _Ended()
     with trio.move_on_after(timeout_s) as limit:
-        async with client.processes.start(chosen.argv, env=variables, cwd=chosen.cwd) as process:
+        async with client.processes.start(chosen.argv, env=variables, cwd=chosen.cwd, pipe_stdin=fed) as process:
             try:
-                await _pass_on(process)
-                return await process.wait()
+                async with trio.open_nursery() as nursery:
+                    if fed:
+                        nursery.start_soon(feed, process)
+                    await _pass_on(process, sink)
+                    nursery.cancel_scope.cancel()
+                ended.code = await process.wait()
             finally:
                 if limit.cancel_called:
-                    killed = await _kill(process)
-    end = "its process group was killed" if killed else "its executor did not confirm the kill"
-    print(f"greenroom run: not ended after {timeout_s:g} s; {end}", file=sys.stderr)
-    return TIMED_OUT
+                    ended.timed_out, ended.killed = True, await _kill(process, sink)
+                    ended.code = None if process.exit is None else process.exit.code
+    ended.timed_out = ended.timed_out or limit.cancelled_caught
+    return ended
 
 
-async def _pass_on(process: Process) -> None:
+async def _pass_on(process: Process, sink: Sink) -> None:
     async for piece in process.chunks():
-        if isinstance(piece, OutputGap):
-            print("greenroom run: some output is lost here", file=sys.stderr)
-        else:
-            await write_to(sys.stderr if piece.stream is Stream.STDERR else sys.stdout, piece.chunk)
+        await sink.take(piece)
 
 
-async def _kill(process: Process) -> bool:
+async def _kill(process: Process, sink: Sink) -> bool:
     """Kill its group and pass on what it wrote until then, within a bound; tell whether the kill was confirmed."""
     killed = False
     with trio.move_on_after(_LAST_WORDS_S, shield=True):
         await process.terminate()
         killed = True
-        await _pass_on(process)
+        await _pass_on(process, sink)
     return killed

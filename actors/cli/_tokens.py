@@ -3,9 +3,10 @@
 import os
 import stat
 
-__all__ = ["TokenFileRefused", "read_token"]
+__all__ = ["TokenFileRefused", "read_token", "token_hint"]
 
 _TOKEN_BYTES_MAX = 4096
+_TOKEN_STATUS = (401, 403)
 
 
 class TokenFileRefused(Exception):
@@ -36,3 +37,14 @@ def read_token(path: str | None) -> str | None:
     if not token or len(data) > _TOKEN_BYTES_MAX or not token.isascii() or len(token.split()) != 1:
         raise TokenFileRefused(path, "does not hold a token", f"one word of ASCII, at most {_TOKEN_BYTES_MAX} bytes")
     return token.decode("ascii")
+
+
+def token_hint(error: BaseException | None, path: str | None) -> str:
+    """What to add to an error when it is the token that the other side does not like."""
+    while error is not None and getattr(error, "status", None) not in _TOKEN_STATUS:
+        error = error.__cause__
+    if error is None:
+        return ""
+    if path is None:
+        return "; it wants a token: name the file that holds it with --token-file"
+    return f"; it does not take the token in {path!r}"

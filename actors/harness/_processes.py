@@ -202,7 +202,8 @@ def start_rejected(rejected: RequestRejected, params: StartParams) -> RequestRej
     """Name what could not be started, or where: an executor tells it in its data, if at all, and not in its text."""
     if rejected.code != ErrorCode.INTERNAL:
         return rejected
-    told = cast("Mapping[object, object]", rejected.data).get("path") if isinstance(rejected.data, Mapping) else None
+    data: object = rejected.data
+    told = cast("Mapping[object, object]", data).get("path") if isinstance(data, Mapping) else None
     program, cwd = f"program {shown_text(params.argv[0])}", f"working folder {shown_text(_cwd_path(params.cwd))}"
     if not isinstance(told, str):
         about = f"{program} in {cwd}"

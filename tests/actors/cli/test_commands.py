@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -9,6 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from actors.cli._arguments import parse
 
 GREENROOM = (sys.executable, "-W", "error", "-m", "actors.cli")
 LIMIT_S = 60
@@ -43,6 +46,47 @@ def test_a_wrong_call_ends_with_2_and_says_why() -> None:
 
     assert told.returncode == 2
     assert "invalid choice: 'runn'" in told.stderr
+    assert told.stderr.count("\n") == 1
+
+
+def test_the_version_is_one_line() -> None:
+    told = greenroom("--version")
+
+    assert told.returncode == 0
+    assert re.fullmatch(r"greenroom \S.*, Python \d+\.\d+\.\d+\n", told.stdout)
+
+
+@pytest.mark.parametrize(
+    ("given", "ours", "theirs"),
+    [
+        ("run URL -- sh -c x", {"cwd": None}, "sh -c x"),
+        ("run URL sh -c x", {"cwd": None}, "sh -c x"),
+        (
+            "run --json --cwd /a URL --env A=1 sh --cwd /b -- c",
+            {"json": True, "cwd": "/a"},
+            "sh --cwd /b -- c",
+        ),
+        ("run --cwd=/a URL sh -- -- x", {"cwd": "/a", "json": False}, "sh -- -- x"),
+        ("run URL --env A=-- -- x", {"env": ["A=--"]}, "x"),
+    ],
+)
+def test_the_command_of_run_begins_at_the_dashes_or_at_the_second_word(
+    given: str, ours: dict[str, object], theirs: str
+) -> None:
+    chosen = parse(given.split())
+
+    assert chosen.executor == "URL"
+    assert chosen.argv == theirs.split()
+    assert vars(chosen).items() >= ours.items()
+
+
+@pytest.mark.parametrize("given", ["run", "run URL", "run URL --", "run -- sh", "run URL --nosuch -- x", "--nosuch"])
+def test_a_run_that_lacks_something_is_one_line(given: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        parse(given.split())
+
+    assert ended.value.code == 2
+    assert re.fullmatch(r"greenroom( run)?: .*; see greenroom( run)? --help\n", capsys.readouterr().err)
 
 
 @pytest.mark.slow
@@ -83,9 +127,25 @@ def test_a_command_that_takes_too_long_is_killed_and_its_output_kept(executor: s
 def test_a_program_that_is_not_there_is_told_from_one_that_failed(executor: str) -> None:
     told = greenroom("run", executor, "--", "no-such-program")
 
-    assert told.returncode == 1
+    assert told.returncode == 127
     assert told.stderr.startswith("greenroom run: ")
-    assert "Traceback" not in told.stderr
+    assert told.stderr.endswith("No such file or directory (os error 2): program 'no-such-program'\n")
+    assert told.stderr.count("\n") == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("--", "/etc/passwd"), 126),
+        (("--cwd", "/no/such", "--", "true"), 1),
+        (("--cwd", "not-absolute", "--", "true"), 2),
+        (("--", "sh", "-c", "kill -9 $$"), 137),
+        (("sh", "-c", "exit 41"), 41),
+    ],
+)
+def test_run_ends_with_the_code_that_its_help_lists(executor: str, arguments: tuple[str, ...], code: int) -> None:
+    assert greenroom("run", executor, *arguments).returncode == code
 
 
 @pytest.mark.slow
@@ -136,6 +196,7 @@ def test_a_token_opens_an_executor_to_those_who_have_it_alone(tmp_path: Path) ->
         process.communicate(timeout=LIMIT_S)
 
     assert (stranger.returncode, stranger.stdout) == (1, "")
+    assert stranger.stderr.endswith("; it wants a token: name the file that holds it with --token-file\n")
     assert (friend.returncode, friend.stdout) == (0, "hello\n")
     assert "secret" not in stranger.stderr
 

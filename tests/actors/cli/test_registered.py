@@ -86,6 +86,7 @@ def test_a_stranger_gets_neither_in_nor_through(registry: str, tmp_path: Path) -
     for told in (runs, serves):
         assert told.returncode == 1
         assert "environment registry authentication failed (401)" in told.stderr
+        assert told.stderr.endswith(f"; it does not take the token in {wrong!r}\n")
         assert "somebody" not in told.stderr
         assert "Traceback" not in told.stderr
 

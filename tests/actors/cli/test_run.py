@@ -8,6 +8,7 @@ import sys
 import termios
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -107,3 +108,69 @@ def test_an_executor_that_ends_with_its_parent_ends_at_once_when_started_without
     )
 
     assert (told.returncode, told.stderr) == (0, "")
+
+
+def fed(data: bytes, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run([*GREENROOM, "run", *arguments], input=data, capture_output=True, timeout=LIMIT_S)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_run_passes_its_input_on_to_the_end(address: str, options: tuple[str, ...], tmp_path: Path) -> None:
+    data = bytes(range(256)) * 4096
+    (tmp_path / "data").write_bytes(data)
+    told = fed(data, *options, address, "--", "cksum")
+    with (tmp_path / "data").open("rb") as file:
+        from_file = subprocess.run(
+            [*GREENROOM, "run", address, "--", "cat"], stdin=file, capture_output=True, timeout=LIMIT_S
+        )
+
+    assert subprocess.run(["cksum"], input=data, capture_output=True).stdout.strip() in told.stdout
+    assert from_file.stdout == data
+
+
+@pytest.mark.slow
+def test_a_command_that_wants_no_more_input_ends_run_whoever_still_writes(address: str) -> None:
+    """The writer is never done: what holds the run up is back-pressure, and what ends it is the command's end."""
+    with subprocess.Popen(["yes"], stdout=subprocess.PIPE) as endless:
+        told = subprocess.run(
+            [*GREENROOM, "run", address, "--", "head", "-n", "1"],
+            stdin=endless.stdout,
+            capture_output=True,
+            timeout=LIMIT_S,
+        )
+        endless.kill()
+
+    assert (told.returncode, told.stdout, told.stderr) == (0, b"y\n", b"")
+
+
+@pytest.mark.slow
+def test_an_input_that_never_ends_holds_up_no_command_that_does_not_read_it(address: str) -> None:
+    with subprocess.Popen(
+        [*GREENROOM, "run", address, "--", "echo", "done"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.read() == b"done\n"
+        assert process.wait(LIMIT_S) == 0
+
+
+@pytest.mark.slow
+def test_without_input_the_command_has_an_empty_one_and_ours_is_left_alone(address: str) -> None:
+    ours, theirs = os.pipe()
+    os.write(theirs, b"left")
+    os.close(theirs)
+    with open(ours, "rb") as left:
+        told = subprocess.run(
+            [*GREENROOM, "run", "--no-stdin", address, "cat"], stdin=left, capture_output=True, timeout=LIMIT_S
+        )
+        assert left.read() == b"left"
+
+    assert (told.returncode, told.stdout, told.stderr) == (0, b"", b"")
+
+
+@pytest.mark.slow
+def test_run_without_a_standard_input_at_all_runs_its_command(address: str) -> None:
+    command = " ".join([*GREENROOM, "run", address, "--", "cat"])
+    told = subprocess.run(["sh", "-c", f"{command} <&-"], capture_output=True, timeout=LIMIT_S)
+
+    assert (told.returncode, told.stdout, told.stderr) == (0, b"", b"")
