@@ -40,7 +40,7 @@ class Sleeper(Protocol):
 class ChildStatus(Generic[T_contra]):
     """What one generation of a child is given as ``task_status``: how it speaks to its supervisor."""
 
-    __slots__ = ("_child", "_inside", "_on_stop", "_pressed", "_scope", "_sleeper", "fault", "generation")
+    __slots__ = ("_child", "_fault", "_inside", "_on_stop", "_pressed", "_scope", "_sleeper", "generation")
 
     def __init__(self, child: "Child", generation: int) -> None:
         self._child = child
@@ -52,16 +52,16 @@ class ChildStatus(Generic[T_contra]):
         """Which life of the child this is; the first is 1."""
         # How hard it was pressed to stop: not at all, asked, killed.
         self._pressed = 0
-        self.fault: Exception | None = None
-        """What its `on_stop` function raised."""
+        # What its `on_stop` function raised.
+        self._fault: Exception | None = None
 
     @property
-    def asked(self) -> bool:
+    def _asked(self) -> bool:
         """Whether it was asked to stop."""
         return self._pressed > 0
 
     @property
-    def killed(self) -> bool:
+    def _killed(self) -> bool:
         """Whether it was cancelled for good."""
         return self._pressed > 1
 
@@ -88,10 +88,10 @@ class ChildStatus(Generic[T_contra]):
         if not callable(callback):
             refuse("on_stop", "must be a plain function without arguments", callback)
         self._on_stop = callback
-        if self.asked:
-            self.ask()
+        if self._asked:
+            self._ask()
 
-    def ask(self) -> None:
+    def _ask(self) -> None:
         """Ask politely: call what was registered, else cancel."""
         self._pressed = self._pressed or 1
         if self._on_stop is None:
@@ -101,10 +101,10 @@ class ChildStatus(Generic[T_contra]):
             self._on_stop()
         except Exception as error:
             # It concerns the child, not whoever asked for the stop: they may be anyone.
-            self.fault = error
+            self._fault = error
             self._cancel()
 
-    def kill(self) -> None:
+    def _kill(self) -> None:
         """Cancel it."""
         self._pressed = 2
         self._cancel()
@@ -134,7 +134,7 @@ class ChildStatus(Generic[T_contra]):
                 self._scope = trio.CancelScope()
             self._scope.__enter__()
 
-    def leave(self, error: BaseException | None) -> bool:
+    def _leave(self, error: BaseException | None) -> bool:
         """Leave the scope with what came out of the child; say whether it was the cancellation of the scope."""
         if not self._inside or self._scope is None:
             return False
@@ -144,12 +144,12 @@ class ChildStatus(Generic[T_contra]):
             else (self._scope.__exit__(None, None, None))
         )
 
-    def end(self, how: Exit) -> Exit:
+    def _end(self, how: Exit) -> Exit:
         """Say how this generation ended, from how its function did."""
-        if self.fault is not None:
-            return exit_of(self.fault)
+        if self._fault is not None:
+            return exit_of(self._fault)
         if self._scope is not None and self._scope.cancelled_caught:
-            return KILLED if self.killed else OBEYED
+            return KILLED if self._killed else OBEYED
         return how
 
 
@@ -251,7 +251,7 @@ class Child:
 
         await trio.lowlevel.wait_task_rescheduled(abort)
 
-    def changed(self) -> None:
+    def _changed(self) -> None:
         """Wake whoever waits for it to be up or down."""
         waiters, self._waiters = self._waiters, None
         for task in waiters or ():
@@ -266,15 +266,15 @@ async def live(child: Child, status: ChildStatus[Any]) -> None:
         if not child._entry.spec.enters_late:
             status.enter()
         try:
-            if not status.asked:  # Else stopped before its first step: the user's function is never entered.
+            if not status._asked:  # Else stopped before its first step: the user's function is never entered.
                 await body_of(child, status)
                 how = RETURNED
         except BaseException as error:
-            if not status.leave(error):
+            if not status._leave(error):
                 raise
         else:
-            status.leave(None)
-        how, clean = status.end(how), True
+            status._leave(None)
+        how, clean = status._end(how), True
     except Exception as error:
         how, clean = exit_of(_without_our_frame(error)), True
     except BaseException as error:

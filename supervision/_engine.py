@@ -125,13 +125,13 @@ class Engine:
         self.timers.set(order.entry, order.wake_at_s)
         child: Child = order.entry.handle
         if child._status is not None:
-            child._status.ask()
+            child._status._ask()
 
     def _kill(self, order: Kill) -> None:
         self.timers.set(order.entry, order.wake_at_s)
         child: Child = order.entry.handle
         if child._status is not None:
-            child._status.kill()
+            child._status._kill()
 
     def _wake(self, order: Wake) -> None:
         self.timers.set(order.entry, order.wake_at_s)
@@ -151,7 +151,7 @@ class Engine:
                 entry.spec.on_gone(cause)
             else:
                 entry.spec.on_gone(child._subject, cause)
-        child.changed()
+        child._changed()
         if entry.state is ChildState.GONE:
             # Without this the two would hold each other until a collection.
             entry.handle = None
@@ -185,7 +185,7 @@ class Engine:
                 self.timers.clear(entry)
             self.feed(Started(entry, generation))
             if child._waiters is not None:
-                child.changed()
+                child._changed()
 
     def child_exited(self, child: Child, generation: int, how: Exit, *, clean: bool) -> None:
         """Pass on that the task of a child has ended."""
@@ -201,7 +201,7 @@ class Engine:
         self.feed(Woke(entry, generation))
         if entry.stuck:
             child: Child = entry.handle
-            child.changed()
+            child._changed()
 
     async def serve_nested(self, spec: SupervisorSpec | PoolSpec, status: ChildStatus[Any]) -> None:
         """Run a supervisor that is a child of this one."""

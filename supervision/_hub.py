@@ -2,7 +2,7 @@
 
 from collections import deque
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Final, Protocol, Self
 
 import attrs
 import trio
@@ -19,11 +19,62 @@ class Reporter(Protocol):
     reporting: bool
 
 
+class Listener:
+    """What waits for one reader; when full, the oldest unread is dropped and the gap is told."""
+
+    def __init__(self, path: str, capacity: int) -> None:
+        check_whole("events.capacity", capacity, low=1)
+        self.path: Final = path
+        self.prefix: Final = path + "/"
+        self.ended: bool = False
+        self.news: trio.Event = trio.Event()
+        self._capacity = capacity
+        self._waiting: deque[Event] = deque()
+        self._gap: EventsDropped | None = None
+        self._peak = self._received = self._dropped = 0
+
+    def put(self, event: Event) -> None:
+        """Take one event in, at the price of the oldest when full."""
+        if self.ended:
+            return
+        self._received += 1
+        if len(self._waiting) >= self._capacity:
+            oldest = self._waiting.popleft()
+            self._dropped += 1
+            if self._gap is None:
+                self._gap = EventsDropped(path=self.path, at_s=oldest.at_s, position=oldest.position, dropped=1)
+            else:
+                self._gap = attrs.evolve(self._gap, dropped=self._gap.dropped + 1)
+        self._waiting.append(event)
+        self._peak = max(self._peak, len(self._waiting))
+        self.news.set()
+
+    def end(self) -> None:
+        """Let the reader come to an end after what waits."""
+        self.ended = True
+        self.news.set()
+
+    def take(self) -> Event | None:
+        """Take the next event, or the news of a gap before it; None when nothing waits."""
+        if not self._waiting:
+            return None
+        if self._gap is not None:
+            gap, self._gap = self._gap, None
+            return gap
+        return self._waiting.popleft()
+
+    def statistics(self) -> "EventsStatistics":
+        """Return what came, what waits and what was dropped."""
+        return EventsStatistics(
+            waiting=len(self._waiting), waiting_peak=self._peak, received=self._received, dropped=self._dropped
+        )
+
+
 class Hub:
     """The listeners of one tree, and the plans that report to them."""
 
     def __init__(self) -> None:
-        self._listeners: list[Events] = []
+        self._listeners: list[Listener] = []
         self._reporters: set[Reporter] = set()
         self._position = 0
 
@@ -48,12 +99,12 @@ class Hub:
             if placed.path == listener.path or placed.path.startswith(listener.prefix):
                 listener.put(placed)
 
-    def add(self, listener: "Events") -> None:
+    def add(self, listener: Listener) -> None:
         self._listeners.append(listener)
         for reporter in self._reporters:
             reporter.reporting = True
 
-    def remove(self, listener: "Events") -> None:
+    def remove(self, listener: Listener) -> None:
         self._listeners.remove(listener)
         for reporter in self._reporters:
             reporter.reporting = bool(self._listeners)
@@ -80,25 +131,18 @@ class Events:
     """A bounded stream of events; when full, the oldest unread is dropped and the gap is told."""
 
     def __init__(self, hub: Hub, path: str, capacity: int) -> None:
-        check_whole("events.capacity", capacity, low=1)
-        self.path, self.prefix = path, path + "/"
-        self._hub, self._capacity = hub, capacity
-        self._waiting: deque[Event] = deque()
-        self._gap: EventsDropped | None = None
-        self._ended = False
-        self._news = trio.Event()
-        self._peak = self._received = self._dropped = 0
+        self._hub, self._listener = hub, Listener(path, capacity)
 
     async def __aenter__(self) -> Self:
         await trio.lowlevel.checkpoint()
-        self._hub.add(self)
+        self._hub.add(self._listener)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._hub.remove(self)
-        self.end()
+        self._hub.remove(self._listener)
+        self._listener.end()
 
     def __aiter__(self) -> Self:
         return self
@@ -110,12 +154,13 @@ class Events:
             No event is lost.
         """
         await trio.lowlevel.checkpoint()
-        while not self._waiting:
-            if self._ended:
+        listener = self._listener
+        while (event := listener.take()) is None:
+            if listener.ended:
                 raise StopAsyncIteration
-            self._news = trio.Event()
-            await self._news.wait()
-        return self._take()
+            listener.news = trio.Event()
+            await listener.news.wait()
+        return event
 
     def receive_nowait(self) -> Event:
         """Return the next event at once.
@@ -123,39 +168,16 @@ class Events:
         Raises:
             trio.WouldBlock: There is none.
         """
-        if not self._waiting:
+        event = self._listener.take()
+        if event is None:
             raise trio.WouldBlock
-        return self._take()
+        return event
+
+    @property
+    def path(self) -> str:
+        """Of whom, and of all below whom, the events are."""
+        return self._listener.path
 
     def statistics(self) -> EventsStatistics:
         """Return what came, what waits and what was dropped."""
-        return EventsStatistics(
-            waiting=len(self._waiting), waiting_peak=self._peak, received=self._received, dropped=self._dropped
-        )
-
-    def put(self, event: Event) -> None:
-        """Take one event in, at the price of the oldest when full."""
-        if self._ended:
-            return
-        self._received += 1
-        if len(self._waiting) >= self._capacity:
-            oldest = self._waiting.popleft()
-            self._dropped += 1
-            if self._gap is None:
-                self._gap = EventsDropped(path=self.path, at_s=oldest.at_s, position=oldest.position, dropped=1)
-            else:
-                self._gap = attrs.evolve(self._gap, dropped=self._gap.dropped + 1)
-        self._waiting.append(event)
-        self._peak = max(self._peak, len(self._waiting))
-        self._news.set()
-
-    def end(self) -> None:
-        """Let readers come to an end after what waits."""
-        self._ended = True
-        self._news.set()
-
-    def _take(self) -> Event:
-        if self._gap is not None:
-            gap, self._gap = self._gap, None
-            return gap
-        return self._waiting.popleft()
+        return self._listener.statistics()

@@ -48,7 +48,7 @@ async def _serve_nested(parent: Engine, spec: SupervisorSpec | PoolSpec, status:
         try:
             await _start_all(engine, spec)
         except (StartFailed, SupervisorClosed):
-            if not status.asked:
+            if not status._asked:
                 raise
         status.started(child._owned)
         await engine.closed.wait()

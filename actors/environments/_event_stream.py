@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Self
+from typing import Final, Self
 
 import attrs
 import trio
@@ -13,16 +13,52 @@ from actors.environments._events import EnvironmentEvent, EventsMissed
 from actors.environments._given import Handle
 
 
-class EnvironmentEvents(Handle):
-    """One listener's bounded queue: ``async with manager.events() as events: async for event in events``."""
+class Listener:
+    """What waits for one listener: as much as fits, and how much had to give way."""
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
         self._waiting: deque[EnvironmentEvent] = deque()
-        self._missed = 0
-        self._is_over = False
-        self._lot = trio.lowlevel.ParkingLot()
-        self.missed = 0
+        self._untold = 0
+        self.missed: int = 0
+        self.is_over: bool = False
+        self.lot: Final = trio.lowlevel.ParkingLot()
+
+    def put(self, event: EnvironmentEvent) -> None:
+        """Queue an event; when there is no room the oldest gives way."""
+        if len(self._waiting) >= self._capacity:
+            self._waiting.popleft()
+            self._untold += 1
+            self.missed += 1
+        self._waiting.append(event)
+        self.lot.unpark_all()
+
+    def end(self) -> None:
+        """Let the iteration end after what still waits."""
+        self.is_over = True
+        self.lot.unpark_all()
+
+    def take(self) -> EnvironmentEvent | EventsMissed | None:
+        """Take the next event, or the news of a gap before it; None when nothing waits."""
+        if not self._waiting:
+            return None
+        if self._untold:
+            gap = EventsMissed(missed=self._untold, position=self._waiting[0].position)
+            self._untold = 0
+            return gap
+        return self._waiting.popleft()
+
+
+class EnvironmentEvents(Handle):
+    """One listener's bounded queue: ``async with manager.events() as events: async for event in events``."""
+
+    def __init__(self, listener: Listener) -> None:
+        self._listener = listener
+
+    @property
+    def missed(self) -> int:
+        """How many events gave way so far because this listener was too slow."""
+        return self._listener.missed
 
     def __aiter__(self) -> Self:
         return self
@@ -34,11 +70,11 @@ class EnvironmentEvents(Handle):
             No event is lost.
         """
         await trio.lowlevel.checkpoint()
-        while not self._waiting:
-            if self._is_over:
+        while (event := self._listener.take()) is None:
+            if self._listener.is_over:
                 raise StopAsyncIteration
-            await self._lot.park()
-        return self._take()
+            await self._listener.lot.park()
+        return event
 
     def receive_nowait(self) -> EnvironmentEvent | EventsMissed:
         """Take the next event at once.
@@ -46,37 +82,17 @@ class EnvironmentEvents(Handle):
         Raises:
             trio.WouldBlock: There is none.
         """
-        if not self._waiting:
+        event = self._listener.take()
+        if event is None:
             raise trio.WouldBlock
-        return self._take()
-
-    def put(self, event: EnvironmentEvent) -> None:
-        """Queue an event; when there is no room the oldest gives way."""
-        if len(self._waiting) >= self._capacity:
-            self._waiting.popleft()
-            self._missed += 1
-            self.missed += 1
-        self._waiting.append(event)
-        self._lot.unpark_all()
-
-    def end(self) -> None:
-        """Let the iteration end after what still waits."""
-        self._is_over = True
-        self._lot.unpark_all()
-
-    def _take(self) -> EnvironmentEvent | EventsMissed:
-        if self._missed:
-            gap = EventsMissed(missed=self._missed, position=self._waiting[0].position)
-            self._missed = 0
-            return gap
-        return self._waiting.popleft()
+        return event
 
 
 class EventStream:
     """All events of one manager, in order; costs next to nothing while nobody listens."""
 
     def __init__(self) -> None:
-        self._listeners: list[EnvironmentEvents] = []
+        self._listeners: list[Listener] = []
         self._is_over = False
         self._position = 0
 
@@ -110,12 +126,12 @@ class EventStream:
     @asynccontextmanager
     async def _listening(self, capacity: int) -> AsyncGenerator[EnvironmentEvents, None]:
         await trio.lowlevel.checkpoint()
-        listener: EnvironmentEvents = EnvironmentEvents.give(capacity)
+        listener = Listener(capacity)
         self._listeners.append(listener)
         if self._is_over:
             listener.end()
         try:
-            yield listener
+            yield EnvironmentEvents.give(listener)
         finally:
             self._listeners.remove(listener)
             listener.end()

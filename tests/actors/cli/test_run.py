@@ -2,17 +2,18 @@
 
 import fcntl
 import os
+import resource
+import select
 import signal
 import subprocess
-import sys
-import termios
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.actors.cli.test_commands import GREENROOM, LIMIT_S, greenroom
+
+PAGE_BYTES = resource.getpagesize()
 
 
 @pytest.fixture(scope="module")
@@ -79,6 +80,7 @@ def test_an_interrupted_run_kills_its_command_even_when_nobody_reads_its_output(
         stderr=subprocess.PIPE,
     ) as process:
         assert process.stdout is not None
+        fcntl.fcntl(process.stdout, fcntl.F_SETPIPE_SZ, PAGE_BYTES)
         pid = int(process.stdout.readline())
         wait_until_full(process.stdout.fileno())
 
@@ -91,12 +93,11 @@ def test_an_interrupted_run_kills_its_command_even_when_nobody_reads_its_output(
 
 
 def wait_until_full(pipe: int) -> None:
-    """Wait until a pipe whose writer writes 60 KiB at a time has no room for the next."""
-    room = fcntl.fcntl(pipe, fcntl.F_GETPIPE_SZ)
-    deadline_s = time.monotonic() + LIMIT_S
-    while int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder) < room // 2:
-        assert time.monotonic() < deadline_s, "the pipe does not fill"
-        time.sleep(0.01)
+    """Wait until a pipe of a single page holds something: its writer writes 60 KiB at a time, so it is full then."""
+    assert fcntl.fcntl(pipe, fcntl.F_GETPIPE_SZ) == PAGE_BYTES
+    poll = select.poll()
+    poll.register(pipe, select.POLLIN)
+    assert poll.poll(LIMIT_S * 1000), "the pipe does not fill"
 
 
 def test_an_executor_that_ends_with_its_parent_ends_at_once_when_started_without_input() -> None:
