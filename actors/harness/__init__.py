@@ -66,6 +66,14 @@ from actors.harness._harness import RECOVERY as RECOVERY
 from actors.harness._harness import Started as Started
 from actors.harness._harness import open_client as open_client
 from actors.harness._harness import run_harness as run_harness
+from actors.harness._http import Http as Http
+from actors.harness._http import HttpHeaders as HttpHeaders
+from actors.harness._http import HttpStream as HttpStream
+from actors.harness._http_values import FromVariable as FromVariable
+from actors.harness._http_values import HttpAnswer as HttpAnswer
+from actors.harness._http_values import HttpBodyBroken as HttpBodyBroken
+from actors.harness._http_values import HttpRequestFailed as HttpRequestFailed
+from actors.harness._http_values import HttpUnavailable as HttpUnavailable
 from actors.harness._limits import LIMITS as LIMITS
 from actors.harness._limits import HarnessLimits as HarnessLimits
 from actors.harness._process import Process as Process
@@ -122,8 +130,16 @@ __all__ = [
     "FileTooLarge",
     "FileWriter",
     "Files",
+    "FromVariable",
     "HarnessError",
     "HarnessLimits",
+    "Http",
+    "HttpAnswer",
+    "HttpBodyBroken",
+    "HttpHeaders",
+    "HttpRequestFailed",
+    "HttpStream",
+    "HttpUnavailable",
     "InitializeTimedOut",
     "InvalidArgument",
     "LinkInTheWay",

@@ -10,6 +10,7 @@ from actors.harness._connection import ConnectionStatistics
 from actors.harness._core import ClientStatistics, Core
 from actors.harness._errors import InvalidArgument
 from actors.harness._files import Files
+from actors.harness._http import Http
 from actors.harness._processes import Processes
 from actors.protocol import (
     ENVIRONMENT_INFO,
@@ -33,6 +34,8 @@ class Client:
         """Start processes here."""
         self.files = Files(core)
         """Reach files here."""
+        self.http = Http(core)
+        """Make HTTP requests from there."""
 
     def __repr__(self) -> str:
         state = "connected" if self.connected else "recovering" if self._core.failure is None else "ended"

@@ -25,6 +25,7 @@ from actors.harness._errors import (
 )
 from actors.harness._flow import ReadValve
 from actors.harness._followed import Followed
+from actors.harness._http_bodies import IncomingBody
 from actors.harness._limits import HarnessLimits
 from actors.protocol import (
     NEWS,
@@ -32,6 +33,7 @@ from actors.protocol import (
     PROCESS_TERMINATE,
     EnvironmentInfo,
     EventRefused,
+    HttpBodyDelta,
     InitializeResult,
     Method,
     Notification,
@@ -97,6 +99,7 @@ class Core:
         self.session_id: str | None = None
         self.info: EnvironmentInfo | None = None
         self.followed: dict[str, Followed] = {}
+        self._bodies: dict[str, IncomingBody] = {}
         self.connection: Connection | None = None
         self.nursery: trio.Nursery | None = None
         self._failure: HarnessError | None = None
@@ -137,6 +140,7 @@ class Core:
     def lost(self, reason: HarnessError) -> None:
         """Begin recovering."""
         self.connection = None
+        self._fail_bodies(reason)
         self._tell_change(connected=False, reason=reason)
 
     def fail(self, reason: HarnessError) -> None:
@@ -147,6 +151,7 @@ class Core:
         self.connection, self.nursery = None, None
         for followed in self.followed.values():
             followed.fail(ProcessStateUnknown(followed.process_id, followed.backlog.arrived_seq, reason))
+        self._fail_bodies(reason)
         self._lot.unpark_all()
         if self._connections:
             self._tell_change(connected=False, reason=reason, final=True)
@@ -193,6 +198,40 @@ class Core:
         assert last is not None, "every try ended in an error"
         raise last
 
+    async def call_for_body(self, method: Method[P, R], params: P, request_id: str) -> tuple[R, IncomingBody]:
+        """Call a method whose answer is followed by a body; it lives as long as the connection it was asked on.
+
+        Raises:
+            HarnessError: As `call`. No body is expected then.
+
+        Cancelled:
+            As `call`.
+        """
+        for tries_left in reversed(range(_TRIES_MAX)):
+            connection = await self._connected(method.name, request_id)
+            body = IncomingBody(request_id, limits=self.limits, valve=self.valve)
+            self._bodies[request_id] = body
+            try:
+                return await connection.call(method, params, timeout_s=None, identity=request_id), body
+            except CallNotSent:
+                self.forget_body(body)
+                if not tries_left or self._failure is not None:
+                    raise
+            except BaseException:
+                self.forget_body(body)
+                raise
+        raise AssertionError("the last try returns or raises")
+
+    def forget_body(self, body: IncomingBody) -> None:
+        """Drop whatever still comes of a body."""
+        if self._bodies.get(body.request_id) is body:
+            del self._bodies[body.request_id]
+        body.forget()
+
+    def _fail_bodies(self, reason: HarnessError) -> None:
+        for body in self._bodies.values():
+            body.fail(str(reason))
+
     async def _connected(self, method: str, identity: str) -> Connection:
         while self._failure is None:
             if self.connection is not None and self.connection.lost is None:
@@ -204,6 +243,9 @@ class Core:
         """Give an event to its process; raises `InvalidParams`."""
         news = NEWS.get(notification.method)
         event = news.decode_params(notification.params) if news is not None else None
+        if isinstance(event, HttpBodyDelta):
+            self._on_piece(event)
+            return
         if not isinstance(event, ProcessOutput | ProcessExited | ProcessClosed):
             self._unknown_news += 1
             return
@@ -216,6 +258,13 @@ class Core:
         except EventRefused:
             # Too much came out of order: what was refused is asked for again, not lost.
             self._refetch_soon(followed)
+
+    def _on_piece(self, delta: HttpBodyDelta) -> None:
+        body = self._bodies.get(delta.request_id)
+        if body is None:
+            self._unknown_news += 1
+        else:
+            body.accept(delta)
 
     def follow(self, process_id: str) -> Followed:
         """Expect events of a process, from before it is started."""
