@@ -166,6 +166,11 @@ def _executor(commands: _Commands) -> None:
         help="a folder to keep file access and working folders in, may be repeated (default: the whole machine); "
         "what a program does once it runs is not confined by this",
     )
+    command.add_argument(
+        "--http",
+        action="store_true",
+        help="make HTTP requests for harnesses: from this machine, with its variables in headers where they ask for it",
+    )
     command.add_argument("--json", action="store_true", help="print the address as a JSON object")
 
 

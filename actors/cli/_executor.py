@@ -26,6 +26,7 @@ def executor(chosen: Namespace) -> int:
             chosen.listen,
             token=token,
             file_roots=chosen.file_root,
+            http=chosen.http,
             task_status=_Announcement(chosen.json),
         )
         return run_program(partial(stay, serve, exit_with_parent=chosen.exit_with_parent))

@@ -38,6 +38,8 @@ async def _serve(chosen: Namespace, token: str, identity: Identity) -> None:
             registry,
             chosen.environment_id,
             identity,
+            file_roots=chosen.file_root,
+            http=chosen.http,
             report=_tell_trouble,
             task_status=_Announcement(chosen.json),
         )

@@ -9,6 +9,7 @@ from actors.environments._connection import Phase as Phase
 from actors.environments._environment import Environment as Environment
 from actors.environments._environment import EnvironmentProcesses as EnvironmentProcesses
 from actors.environments._environment_files import EnvironmentFiles as EnvironmentFiles
+from actors.environments._environment_http import EnvironmentHttp as EnvironmentHttp
 from actors.environments._errors import AlreadyFailed as AlreadyFailed
 from actors.environments._errors import AlreadyReady as AlreadyReady
 from actors.environments._errors import ConnectFailed as ConnectFailed
@@ -53,6 +54,7 @@ from actors.environments._manager import EnvironmentManager as EnvironmentManage
 from actors.environments._manager import ManagerStatistics as ManagerStatistics
 from actors.environments._noise_connector import NoiseConnector as NoiseConnector
 from actors.environments._opening import open_manager as open_manager
+from actors.environments._options import HttpOptions as HttpOptions
 from actors.environments._options import RunOptions as RunOptions
 from actors.environments._options import StartOptions as StartOptions
 from actors.environments._options import WalkRules as WalkRules
@@ -75,6 +77,7 @@ from actors.environments._seams import Client as Client
 from actors.environments._seams import Connector as Connector
 from actors.environments._seams import FileAccess as FileAccess
 from actors.environments._seams import HarnessIdentity as HarnessIdentity
+from actors.environments._seams import HttpAccess as HttpAccess
 from actors.environments._seams import IdentityFactory as IdentityFactory
 from actors.environments._seams import LinkReport as LinkReport
 from actors.environments._seams import LinkRequest as LinkRequest
@@ -116,6 +119,7 @@ __all__ = [
     "EnvironmentEvent",
     "EnvironmentEvents",
     "EnvironmentFiles",
+    "EnvironmentHttp",
     "EnvironmentManager",
     "EnvironmentProcesses",
     "EnvironmentRegistered",
@@ -131,6 +135,8 @@ __all__ = [
     "GateMoved",
     "HarnessConnector",
     "HarnessIdentity",
+    "HttpAccess",
+    "HttpOptions",
     "IdentityFactory",
     "InvalidEnvironmentId",
     "InvalidReadyInfo",

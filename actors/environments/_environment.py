@@ -11,6 +11,7 @@ from actors.environments._body import Body
 from actors.environments._connection import ConnectionState, Phase, StartAsked
 from actors.environments._demands import must_be_options
 from actors.environments._environment_files import EnvironmentFiles
+from actors.environments._environment_http import EnvironmentHttp
 from actors.environments._gate import Gate
 from actors.environments._given import Handle
 from actors.environments._lifecycle import Kind
@@ -171,6 +172,11 @@ class Environment(Handle):
     def files(self) -> EnvironmentFiles:
         """Reach files."""
         return EnvironmentFiles.give(self)
+
+    @property
+    def http(self) -> EnvironmentHttp:
+        """Make HTTP requests from there."""
+        return EnvironmentHttp.give(self)
 
     async def aclose(self) -> None:
         """End it for everybody who holds it: waits end with `EnvironmentClosed`, the link is closed. Twice is quiet.

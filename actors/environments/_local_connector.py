@@ -27,11 +27,13 @@ class LocalConnector:
         launcher: What starts processes; the system's own when left out.
         limits: Its bounds.
         file_roots: Folders that hold everything reachable through files; the whole machine when left out.
+        http: Make HTTP requests for `Environment.http`.
     """
 
     launcher: ProcessLauncher | None = attrs.field(default=None, validator=optional(offering("launch")))
     limits: Limits | None = attrs.field(default=None, validator=optional(of(Limits)))
     file_roots: Sequence[str | PurePath] | None = None
+    http: bool = attrs.field(default=False, validator=of(bool))
 
     async def hold(self, _request: LinkRequest, report: LinkReport, /) -> None:
         """Open an executor and a harness to it, report it, and hold both.
@@ -39,7 +41,9 @@ class LocalConnector:
         Cancelled:
             Every process is killed and reaped, within a bound.
         """
-        async with open_executor(launcher=self.launcher, limits=self.limits, file_roots=self.file_roots) as executor:
+        async with open_executor(
+            launcher=self.launcher, limits=self.limits, file_roots=self.file_roots, http=self.http
+        ) as executor:
             how = HarnessConnector(dialer=_InProcessDialer(executor), recovery=None)
             await hold_harness("ws://local.invalid/", report, how)
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Any, TypedDict
 
+from actors.harness import HttpHeaders
 from actors.protocol import EnvironmentPolicy
 
 
@@ -29,6 +30,24 @@ class RunOptions(TypedDict, total=False):
     timeout_s: float | None
     check: bool
     output_bytes_max: int
+
+
+class HttpOptions(TypedDict, total=False):
+    """Options of `EnvironmentHttp.request` and `EnvironmentHttp.stream`; all may be left out.
+
+    Attributes:
+        headers: A value may be `actors.harness.FromVariable`: a secret that never leaves the environment.
+        body: Bytes to send.
+        json: A value to send as JSON instead, with its content type.
+        timeout_s: For the whole exchange.
+        follow_redirects: Give the answer at the end of redirections, not the first one.
+    """
+
+    headers: HttpHeaders | None
+    body: bytes | None
+    json: Any
+    timeout_s: float | None
+    follow_redirects: bool
 
 
 class WalkRules(TypedDict, total=False):

@@ -11,7 +11,19 @@ from typing import Any, Protocol
 import attrs
 
 from actors.environments._provider import Answer
-from actors.harness import CompletedCommand, FileEntry, FilePath, FileReader, FileStatus, FileWriter, Process, Tree
+from actors.harness import (
+    CompletedCommand,
+    FileEntry,
+    FilePath,
+    FileReader,
+    FileStatus,
+    FileWriter,
+    HttpAnswer,
+    HttpHeaders,
+    HttpStream,
+    Process,
+    Tree,
+)
 from actors.protocol import EnvironmentInfo, EnvironmentPolicy
 
 
@@ -111,12 +123,51 @@ class FileAccess(Protocol):
         ...
 
 
+class HttpAccess(Protocol):
+    """What makes HTTP requests at the far end of a link; the harness says what each does."""
+
+    async def request(
+        self,
+        method: str,
+        url: str,
+        /,
+        *,
+        headers: HttpHeaders | None = ...,
+        body: bytes | None = ...,
+        json: Any = ...,
+        timeout_s: float | None = ...,
+        follow_redirects: bool = ...,
+    ) -> HttpAnswer:
+        """Make a request and give the whole answer."""
+        ...
+
+    def stream(
+        self,
+        method: str,
+        url: str,
+        /,
+        *,
+        headers: HttpHeaders | None = ...,
+        body: bytes | None = ...,
+        json: Any = ...,
+        timeout_s: float | None = ...,
+        follow_redirects: bool = ...,
+    ) -> AbstractAsyncContextManager[HttpStream]:
+        """Make a request and take its body as it comes."""
+        ...
+
+
 class Client(Protocol):
     """What an open link can do; the harness's client is one."""
 
     @property
     def files(self) -> FileAccess:
         """Files at the far end."""
+        ...
+
+    @property
+    def http(self) -> HttpAccess:
+        """HTTP requests from the far end."""
         ...
 
     @property

@@ -17,6 +17,7 @@ from actors.environments import (
     Connectors,
     EnvironmentManager,
     FileAccess,
+    HttpAccess,
     LinkReport,
     LinkRequest,
     NotSupported,
@@ -128,6 +129,15 @@ class MemoryClient:
             NotSupported: Always; use a `LocalConnector` for those.
         """
         raise NotSupported("files", "a link in memory has no files")
+
+    @property
+    def http(self) -> HttpAccess:
+        """Nothing: a link in memory makes no HTTP requests.
+
+        Raises:
+            NotSupported: Always; use a `LocalConnector` for those.
+        """
+        raise NotSupported("http", "a link in memory makes no HTTP requests")
 
     async def status(self) -> object:
         """Answer, or fail as told."""

@@ -37,7 +37,6 @@ class World:
 @pytest.fixture
 async def world() -> AsyncIterator[World]:
     async with open_web() as web, trio.open_nursery() as nursery:
-
         serving = trio.CancelScope()
 
         async def serve(task_status: trio.TaskStatus[object]) -> None:
