@@ -108,20 +108,48 @@ def _serve(commands: _Commands) -> None:
         "--listen",
         default=REGISTRY_DEFAULT,
         metavar="URL",
-        help="http://HOST:PORT, port 0 picks a free one (default: %(default)s)",
+        help="http://HOST:PORT, with a certificate https://HOST:PORT; port 0 picks a free one (default: %(default)s)",
+    )
+    for option, whose in (
+        ("--token-file", "everybody"),
+        ("--executor-token-file", "executors alone"),
+        ("--harness-token-file", "harnesses alone"),
+    ):
+        command.add_argument(
+            option, metavar="PATH", help=f"a file that holds the bearer token of {whose}, readable by its owner only"
+        )
+    command.add_argument("--certificate", metavar="PATH", help="serve TLS with this certificate chain, in PEM form")
+    command.add_argument("--key", metavar="PATH", help="the certificate's private key, without a password")
+    command.add_argument(
+        "--public-url", metavar="URL", help="how clients reach it, if not by --listen: behind a proxy, for example"
+    )
+    for option, number, what in (
+        ("--max-connections", int, "connections at once; more are closed unread (default: 4096)"),
+        ("--max-streams", int, "streams of one token at once; more are told to come later (default: 2000)"),
+        ("--requests-per-s", float, "requests of one token; more are told to come later (default: 200)"),
+        ("--bytes-per-s", float, "bytes of one token in each direction; more wait (default: 1 GiB)"),
+    ):
+        command.add_argument(option, type=number, metavar="N", help=what)
+    command.add_argument(
+        "--drain-s",
+        type=float,
+        default=5.0,
+        metavar="S",
+        help="how long streams may go on after SIGTERM, while nothing new is taken (default: %(default)g)",
     )
     command.add_argument(
-        "--token-file",
-        required=True,
-        metavar="PATH",
-        help="a file that holds the bearer token of executors and harnesses, readable by its owner only",
+        "--status-every-s", type=float, default=0.0, metavar="S", help="print the numbers every S seconds"
     )
+    _foreground(command)
+
+
+def _foreground(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--exit-with-parent",
         action="store_true",
         help="end when the standard input is closed, for programs that start it",
     )
-    command.add_argument("--json", action="store_true", help="print the address as a JSON object")
+    command.add_argument("--json", action="store_true", help="print the address, and all else, as JSON objects")
 
 
 def _executor(commands: _Commands) -> None:
@@ -155,11 +183,6 @@ def _executor(commands: _Commands) -> None:
         "readable by its owner only",
     )
     command.add_argument(
-        "--exit-with-parent",
-        action="store_true",
-        help="end when the standard input is closed, for programs that start it",
-    )
-    command.add_argument(
         "--file-root",
         action="append",
         metavar="PATH",
@@ -171,7 +194,7 @@ def _executor(commands: _Commands) -> None:
         action="store_true",
         help="make HTTP requests for harnesses: from this machine, with its variables in headers where they ask for it",
     )
-    command.add_argument("--json", action="store_true", help="print the address as a JSON object")
+    _foreground(command)
 
 
 _RUN_EPILOG = """\

@@ -14,8 +14,12 @@ INTERRUPTED: Final = INTERRUPTED_FROM + signal.SIGINT
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
-def run_program(program: Callable[[], Awaitable[int]]) -> int:
+def run_program(program: Callable[[], Awaitable[int]], *, stopping: trio.Event | None = None) -> int:
     """Run a program; SIGINT and SIGTERM cancel it, so that everything it started is stopped and reaped.
+
+    Args:
+        program: Gives its exit code.
+        stopping: Set by a first SIGTERM in the place of being cancelled: the program is asked to end, in its own time.
 
     Returns:
         What the program returned, or 128 + n after signal n.
@@ -25,10 +29,11 @@ def run_program(program: Callable[[], Awaitable[int]]) -> int:
         caught: list[int] = []
         with trio.open_signal_receiver(*_SIGNALS) as signals:
             async with trio.open_nursery() as nursery:
-                nursery.start_soon(_cancel_on_signal, signals, nursery.cancel_scope, caught)
+                nursery.start_soon(_cancel_on_signal, signals, nursery.cancel_scope, caught, stopping)
                 code = await program()
                 nursery.cancel_scope.cancel()
-                return code
+                if not caught:
+                    return code
         return INTERRUPTED_FROM + caught[0]
 
     return _plainly(guarded)
@@ -51,8 +56,13 @@ def _only_leaf(error: BaseException) -> BaseException:
             return error
 
 
-async def _cancel_on_signal(signals: AsyncIterator[int], scope: trio.CancelScope, caught: list[int]) -> None:
+async def _cancel_on_signal(
+    signals: AsyncIterator[int], scope: trio.CancelScope, caught: list[int], stopping: trio.Event | None
+) -> None:
     async for number in signals:
         caught.append(number)
+        if stopping is not None and caught == [signal.SIGTERM]:
+            stopping.set()
+            continue
         scope.cancel()
         return

@@ -18,6 +18,8 @@ from actors.rendezvous import bearer, open_registry_client
 
 __all__ = ["open_remote_client", "serve_registered"]
 
+_WORTH_TELLING_S = 1.0
+
 
 def serve_registered(chosen: Namespace, token: str) -> int:
     """Register an executor and serve it until interrupted.
@@ -40,15 +42,31 @@ async def _serve(chosen: Namespace, token: str, identity: Identity) -> None:
             identity,
             file_roots=chosen.file_root,
             http=chosen.http,
-            report=_tell_trouble,
+            report=_Teller(),
             task_status=_Announcement(chosen.json),
         )
 
 
-def _tell_trouble(event: UpkeepEvent) -> None:
-    if event.retry_in_s is not None:
-        told = f"{event.what}: {event.why}; next try in {event.retry_in_s:.1f} s"
-        print(f"greenroom executor: {told}", file=sys.stderr)
+class _Teller:
+    """Tells what keeps the executor from being reached, and that it is over; what is tried again quickly, once."""
+
+    def __init__(self) -> None:
+        self._last = ""
+
+    def __call__(self, event: UpkeepEvent) -> None:
+        if event.retry_in_s is None:
+            if event.what == "connected":
+                self._recovered()
+            return
+        trouble = f"{event.what}: {event.why}"
+        if trouble != self._last or event.retry_in_s >= _WORTH_TELLING_S:
+            print(f"greenroom executor: {trouble}; next try in {event.retry_in_s:.1f} s", file=sys.stderr)
+        self._last = trouble
+
+    def _recovered(self) -> None:
+        if self._last:
+            print("greenroom executor: connected again", file=sys.stderr)
+        self._last = ""
 
 
 @attrs.frozen

@@ -187,7 +187,8 @@ class ServerWebSocket:
         try:
             while batch := self._next_batch():
                 self._writing_since_s = trio.current_time()
-                with trio.fail_after(self._limits.silence_s):
+                # Also when all is cancelled: what was begun, and the goodbye, go out. `close` cuts what takes too long.
+                with trio.fail_after(self._limits.silence_s, shield=True):
                     await self._stream.send_all(batch)
                 self.bytes_sent += len(batch)
         except (trio.BrokenResourceError, trio.ClosedResourceError):

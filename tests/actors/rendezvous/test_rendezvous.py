@@ -4,8 +4,8 @@ import gc
 import json
 import logging
 import os
-from collections.abc import AsyncGenerator
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from functools import partial
 
 import attrs
@@ -503,10 +503,33 @@ async def test_p22_leaving_closes_everything_at_once_within_the_limit() -> None:
         assert trio.current_time() - left_s < 2.0
 
 
-async def hold(url: str, stream_id: str | None) -> None:
+async def test_leaving_tells_every_peer_that_it_may_come_again() -> None:
+    """Mutant: the tasks that write are not shielded, and are cancelled before the goodbye is out."""
+    told: list[ConnectionLost] = []
+    async with trio.open_nursery() as nursery, world() as w:
+        registration = await w.executor.register("env", EXECUTOR.public_key)
+        nursery.start_soon(hold, registration.url, None, told)
+        await settle(lambda: w.rendezvous.statistics().executors == 1)
+        bundle = await w.harness.connect("env", HARNESS.public_key)
+        nursery.start_soon(hold, bundle.websocket_url, "s", told)
+        await settle(lambda: w.rendezvous.statistics().streams == 1)
+
+    assert [(lost.reason, lost.detail) for lost in told] == [(DisconnectReason.PEER_CLOSE, "close code 1001")] * 2
+
+
+@contextmanager
+def kept(told: list[ConnectionLost] | None) -> Iterator[None]:
+    try:
+        yield
+    except ConnectionLost as lost:
+        if told is not None:
+            told.append(lost)
+
+
+async def hold(url: str, stream_id: str | None, told: list[ConnectionLost] | None = None) -> None:
     """Be connected, read nothing, and go when the other side has gone."""
     async with DIALER.dial(url) as connection:
-        with suppress(ConnectionLost):
+        with kept(told):
             if stream_id is not None:
                 await connection.send(encode(Frame(stream_id, Resume())))
             while True:
