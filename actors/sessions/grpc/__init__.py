@@ -40,6 +40,7 @@ from actors.sessions.grpc._routes import bidirectional as bidirectional
 from actors.sessions.grpc._routes import client_stream as client_stream
 from actors.sessions.grpc._routes import server_stream as server_stream
 from actors.sessions.grpc._routes import unary as unary
+from actors.sessions.grpc._routes import unary_now as unary_now
 from actors.sessions.grpc._server import HandlerCrashed as HandlerCrashed
 from actors.sessions.grpc._server import Server as Server
 from actors.sessions.grpc._server import ServerOptions as ServerOptions
@@ -98,6 +99,7 @@ __all__ = [
     "routes_of",
     "server_stream",
     "unary",
+    "unary_now",
 ]
 
 for _name in __all__:

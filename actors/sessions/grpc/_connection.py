@@ -24,6 +24,7 @@ from actors.sessions.grpc._outbound import Outbound
 from actors.sessions.grpc._rates import TokenBucket
 from actors.sessions.grpc._status import Status, StatusCode
 from actors.sessions.grpc._stream import Failure, Stream
+from actors.sessions.grpc._wire import Wire
 
 _RECEIVE_BYTES: Final = 128 * KIB
 _LINGER_S: Final = 0.5
@@ -60,6 +61,7 @@ class Connection:
         too_many_pings: Callable[[], object] = lambda: None,
     ) -> None:
         self.limits, self.phase, self.lost_because = limits, Phase.OPEN, ""
+        self._wire = Wire(transport)
         self._transport, self._client, self._accept, self._changed = transport, client, accept, changed
         self._too_many_pings = too_many_pings
         self._http2 = Http2(client=client, limits=limits)
@@ -75,6 +77,7 @@ class Connection:
         # The last stream a draining server still takes; None until it has been told.
         self._last_number: int | None = None
         self._calls: trio.Nursery | None = None
+        self._arrived: list[Callable[[], object]] = []
 
     # --- life
 
@@ -107,6 +110,10 @@ class Connection:
         assert self._calls is not None, "a call arrived before the connection ran"
         self._calls.start_soon(call, *args)
 
+    def when_taken(self, begin: Callable[[], object]) -> None:
+        """Begin a call once all that has arrived with its headers was looked at."""
+        self._arrived.append(begin)
+
     async def wait_settled(self) -> None:
         """Wait until the peer has shown that it speaks HTTP/2, or the connection has ended."""
         await self._settled.wait()
@@ -120,7 +127,7 @@ class Connection:
                 while self._http2.overdue:
                     await self._relief.park()
             try:
-                data = bytes(await self._transport.receive_some(_RECEIVE_BYTES))
+                data = await self._wire.receive(_RECEIVE_BYTES)
             except (trio.BrokenResourceError, trio.ClosedResourceError, OSError) as broken:
                 return self._lose(f"the connection broke: {broken}")
             if not data:
@@ -128,7 +135,12 @@ class Connection:
 
     def _take(self, data: bytes) -> bool:
         try:
-            self._inbound.receive(data)
+            try:
+                self._inbound.receive(data)
+            finally:
+                arrived, self._arrived = self._arrived, []
+                for begin in arrived:
+                    begin()
         except _Flood:
             self._http2.goaway(self._http2.highest_inbound_stream_id, code=ErrorCodes.ENHANCE_YOUR_CALM)
             self._lose("the peer sends more resets, pings or settings than this end allows")
@@ -146,8 +158,10 @@ class Connection:
                 while True:
                     batch = self.outbound.next_batch()
                     if batch:
-                        await self._transport.send_all(batch)
+                        await self._wire.send(batch)
                         self._relief.unpark_all()
+                        if self.outbound.waiting:
+                            await trio.lowlevel.checkpoint()
                     elif self._ending:
                         return
                     else:

@@ -41,6 +41,11 @@ class Outbound:
         if self._writer:
             self._writer.unpark_all()
 
+    @property
+    def waiting(self) -> bool:
+        """Whether there is more to write."""
+        return bool(self._rotation or self._http2.waiting_bytes)
+
     async def wait(self) -> None:
         """Wait until somebody calls `wake`."""
         await self._writer.park()

@@ -38,16 +38,19 @@ class Requests(Generic[Message]):
 
 @attrs.frozen
 class Route:
-    """A method and what serves it; made by `unary`, `server_stream`, `client_stream` and `bidirectional`.
+    """A method and what serves it; made by `unary`, `unary_now`, `server_stream`, `client_stream` and `bidirectional`.
 
     Attributes:
         method: Its name, messages and shape.
         run: Serve one call of it; returning means OK.
+        run_now: Serve one call of it whose request has arrived, without waiting; None where that cannot be done.
     """
 
     method: AnyMethod
 
     run: Callable[[ServerCall], Awaitable[None]] = attrs.field(repr=False)
+
+    run_now: Callable[[ServerCall], None] | None = attrs.field(default=None, repr=False)
 
 
 def unary(method: Method[Request, Response], handler: Callable[[ServerCall, Request], Awaitable[Response]]) -> Route:
@@ -60,6 +63,23 @@ def unary(method: Method[Request, Response], handler: Callable[[ServerCall, Requ
         call.queue(serialise(await handler(call, request)))
 
     return Route(method, run)
+
+
+def unary_now(method: Method[Request, Response], handler: Callable[[ServerCall, Request], Response]) -> Route:
+    """Serve a method of one request and one response by a plain function: `def handler(call, request) -> response`.
+
+    It must not take long, since nothing else runs meanwhile. In return a call costs half: it has no task.
+    """
+    _has_shape(method, client=False, server=False)
+    parse, serialise = method.request, method.response.serialise
+
+    def run_now(call: ServerCall) -> None:
+        call.queue(serialise(handler(call, _parse(parse, call.take_only()))))
+
+    async def run(call: ServerCall) -> None:
+        call.queue(serialise(handler(call, _parse(parse, await call.receive_only()))))
+
+    return Route(method, run, run_now)
 
 
 def server_stream(

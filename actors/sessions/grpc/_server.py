@@ -224,7 +224,26 @@ class Server:
             stream.decoder = MessageDecoder(self._options.limits.message_bytes_max, decompress)
         self._calls_open += 1
         self._calls_begun += 1
-        connection.spawn(self._serve_call, connection, stream, head, route, peer)
+        connection.when_taken(functools.partial(self._begin, connection, stream, head, route, peer))
+
+    def _begin(self, connection: Connection, stream: Stream, head: RequestHead, route: Route, peer: str) -> None:
+        if route.run_now is not None and stream.remote_ended and stream.failure is None:
+            self._serve_now(route.run_now, ServerCall(connection, stream, head, peer))
+        else:
+            connection.spawn(self._serve_call, connection, stream, head, route, peer)
+
+    def _serve_now(self, run_now: Callable[[ServerCall], None], call: ServerCall) -> None:
+        status, metadata = _LATE, list[tuple[bytes, bytes]]()
+        try:
+            if trio.current_time() < call.deadline_s:
+                run_now(call)
+                status = OK
+        except Exception as error:
+            # As in `_serve_call`.
+            status, metadata = self._status_of(error, call)
+        finally:
+            self._calls_open -= 1
+            call.finish(status, metadata)
 
     def _refuse(self, connection: Connection, stream: Stream, refused: Refused) -> None:
         self._calls_refused += 1

@@ -95,6 +95,11 @@ class ServerCall:
         self.send_headers()
         self._connection.outbound.send_message(self._stream, payload)
 
+    @property
+    def has_room(self) -> bool:
+        """Whether a message can be queued without waiting for those before it to leave."""
+        return self._stream.failure is None and self._stream.queued_bytes <= self._connection.limits.queued_bytes_max
+
     async def send(self, payload: bytes) -> None:
         """Queue one serialised message and wait until there is room for the next.
 
@@ -147,6 +152,15 @@ class ServerCall:
             if len(stream.inbox) > 1:
                 break
             await stream.arrivals.park()
+        return self.take_only()
+
+    def take_only(self) -> bytes:
+        """Take the one message of a method that has exactly one, once the caller has said all.
+
+        Raises:
+            Abort: There is none, or more than one.
+        """
+        stream = self._stream
         if stream.unusable is not None:
             raise Abort(stream.unusable.code, stream.unusable.message)
         if len(stream.inbox) != 1:

@@ -23,6 +23,7 @@ from actors.sessions.grpc import (
     listen_unix,
     server_stream,
     unary,
+    unary_now,
 )
 from actors.sessions.host._alarms import Alarms
 from actors.sessions.host._engine_shelf import EngineShelf, ShelfOptions
@@ -257,16 +258,16 @@ def routes_for(service: CodeModeService) -> list[Route]:
     """Join the methods of the service with its handlers."""
     return [
         server_stream(methods.OPEN_SESSION, service.open_session),
-        unary(methods.CLOSE_SESSION, service.close_session),
+        unary_now(methods.CLOSE_SESSION, service.close_session),
         server_stream(methods.SUBSCRIBE_TO_TOOL_CALLS, service.subscribe_to_tool_calls),
-        unary(methods.COMPLETE_TOOL_CALL, service.complete_tool_call),
-        unary(methods.ACKNOWLEDGE_NOTIFICATION, service.acknowledge_notification),
+        unary_now(methods.COMPLETE_TOOL_CALL, service.complete_tool_call),
+        unary_now(methods.ACKNOWLEDGE_NOTIFICATION, service.acknowledge_notification),
         server_stream(_answered_raw(methods.EXECUTE), service.execute),
         unary(_answered_raw(methods.WAIT), service.wait),
-        unary(methods.YIELD_OBSERVATION, service.yield_observation),
-        unary(methods.CANCEL_WAIT, service.cancel_wait),
-        unary(_answered_raw(methods.TERMINATE), service.terminate),
-        unary(methods.GET_PROCESS_METRICS, service.get_process_metrics),
+        unary_now(methods.YIELD_OBSERVATION, service.yield_observation),
+        unary_now(methods.CANCEL_WAIT, service.cancel_wait),
+        unary_now(_answered_raw(methods.TERMINATE), service.terminate),
+        unary_now(methods.GET_PROCESS_METRICS, service.get_process_metrics),
     ]
 
 

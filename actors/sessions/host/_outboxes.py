@@ -2,6 +2,7 @@
 
 import math
 from collections import deque
+from collections.abc import Callable
 from typing import Generic, TypeVar
 
 import trio
@@ -18,6 +19,8 @@ class Outbox(Generic[Message]):
         self._lot = trio.lowlevel.ParkingLot()
         self.ended = False
         """Whether nothing more will come."""
+        self.sink: Callable[[Message], bool] | None = None
+        """Takes a message at once where its stream has room: no task need wake for it."""
 
     def __len__(self) -> int:
         return len(self._queue)
@@ -31,6 +34,8 @@ class Outbox(Generic[Message]):
         """Queue a message; False when there is no room, or it has ended."""
         if self.ended or self.full:
             return False
+        if not self._queue and self.sink is not None and self.sink(message):
+            return True
         self._queue.append(message)
         self._lot.unpark()
         return True

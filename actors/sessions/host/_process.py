@@ -124,8 +124,8 @@ class EngineProcess:
         size = _READ_BYTES
         while True:
             try:
-                data = bytes(await process.stdout.receive_some(size))
-            except trio.BrokenResourceError:
+                data = await _receive(process.stdout, size)
+            except (trio.BrokenResourceError, trio.ClosedResourceError, OSError):
                 return
             if not data:
                 return
@@ -255,6 +255,18 @@ class EngineProcess:
         if fatal and ("heap" in words or "out of memory" in words):
             return f"exec cell ran out of memory: its JavaScript heap is limited to {self.heap_bytes} bytes"
         return "exec runtime ended unexpectedly"
+
+
+async def _receive(stream: trio.abc.ReceiveStream, size: int) -> bytes:
+    """Read in one turn of the loop where it is a plain pipe; trio's own way takes one more before it looks."""
+    if not isinstance(stream, trio.lowlevel.FdStream):
+        return bytes(await stream.receive_some(size))
+    while True:
+        await trio.lowlevel.wait_readable(stream.fileno())
+        try:
+            return os.read(stream.fileno(), size)
+        except BlockingIOError:
+            continue
 
 
 def _widen(process: trio.Process) -> None:

@@ -1,5 +1,6 @@
 """The methods of the service, each as one handler."""
 
+import functools
 import json
 import math
 import time
@@ -41,7 +42,7 @@ from actors.sessions.host._cell import Phase
 from actors.sessions.host._identifiers import check_identifier
 from actors.sessions.host._outputs import DEFAULT_TOKENS
 from actors.sessions.host._session import Observation, Session, SessionOptions, is_last
-from actors.sessions.host._tool_calls import CAPACITY_MAX, DEFAULT_CAPACITY, FILTERS_MAX
+from actors.sessions.host._tool_calls import CAPACITY_MAX, DEFAULT_CAPACITY, FILTERS_MAX, Call, number
 
 BUFFERED_FOR: Final = "codex-code-mode-result-buffered-for-ns"
 _WAIT_CANCELLED: Final = "code-mode wait was cancelled"
@@ -94,6 +95,7 @@ class CodeModeService:
             if cut_output:
                 opened.output_truncation = OUTPUT_TRUNCATION_SERVER
             await send(SessionEvent(opened=opened))
+            session.lease.sink = functools.partial(_send_now, call)
             beat = _Beat(request.heartbeat_interval_s)
             while not session.lease.ended:
                 event = await session.lease.next(beat.left_s())
@@ -104,7 +106,7 @@ class CodeModeService:
         finally:
             session.end()
 
-    async def close_session(self, call: ServerCall, request: CloseSessionRequest) -> CloseSessionResponse:
+    def close_session(self, call: ServerCall, request: CloseSessionRequest) -> CloseSessionResponse:
         """End a session."""
         self._session(request.session_id).end()
         return CloseSessionResponse()
@@ -132,6 +134,7 @@ class CodeModeService:
         subscription = session.calls.subscribe(map(key_of, request.tool_names))
         try:
             call.send_headers()
+            subscription.outbox.sink = functools.partial(_dispatch_now, call)
             beat = _Beat(request.heartbeat_interval_s)
             while not subscription.outbox.ended:
                 message = await subscription.next(beat.left_s())
@@ -143,7 +146,7 @@ class CodeModeService:
             if session.calls.unsubscribe(subscription):
                 session.end()
 
-    async def complete_tool_call(self, call: ServerCall, request: CompleteToolCallRequest) -> CompleteToolCallResponse:
+    def complete_tool_call(self, call: ServerCall, request: CompleteToolCallRequest) -> CompleteToolCallResponse:
         """Answer a tool call."""
         session = self._session(request.session_id)
         invocation_id = _check_uuid(request.invocation_id, "tool invocation ID")
@@ -156,7 +159,7 @@ class CodeModeService:
                 raise Abort(StatusCode.INVALID_ARGUMENT, "tool completion is missing its outcome")
         return CompleteToolCallResponse()
 
-    async def acknowledge_notification(
+    def acknowledge_notification(
         self, call: ServerCall, request: AcknowledgeNotificationRequest
     ) -> AcknowledgeNotificationResponse:
         """Do nothing: notifications are not kept for an acknowledgement any more."""
@@ -178,7 +181,7 @@ class CodeModeService:
         cell, told = observation.cell, False
         try:
             started = ExecutionStarted(execution_id=request.execution_id, cell_id=cell.cell_id)
-            await send(ExecuteEvent(started=started).SerializeToString())
+            call.queue(ExecuteEvent(started=started).SerializeToString())
             outcome = await observation.wait()
             if outcome is not None:
                 await send(event_with(cell.cell_id, outcome, time.perf_counter_ns() - began_ns))
@@ -216,7 +219,7 @@ class CodeModeService:
             session.close_cell(cell)
         return live_cell(cell.cell_id, outcome, time.perf_counter_ns() - began_ns)
 
-    async def terminate(self, call: ServerCall, request: TerminateRequest) -> bytes:
+    def terminate(self, call: ServerCall, request: TerminateRequest) -> bytes:
         """Stop a cell."""
         began_ns = time.perf_counter_ns()
         session = self._session(request.session_id)
@@ -231,7 +234,7 @@ class CodeModeService:
         duration_ns = time.perf_counter_ns() - began_ns
         return missing_cell(cell_id, cut_output=session.cut_output, tokens=tokens, duration_ns=duration_ns)
 
-    async def yield_observation(self, call: ServerCall, request: YieldObservationRequest) -> YieldObservationResponse:
+    def yield_observation(self, call: ServerCall, request: YieldObservationRequest) -> YieldObservationResponse:
         """Make an observation return early; the cell goes on."""
         session = self._session(request.session_id)
         match request.WhichOneof("observation"):
@@ -247,7 +250,7 @@ class CodeModeService:
             observation.cell.machine.interrupt(observation.observer)
         return YieldObservationResponse()
 
-    async def cancel_wait(self, call: ServerCall, request: CancelWaitRequest) -> CancelWaitResponse:
+    def cancel_wait(self, call: ServerCall, request: CancelWaitRequest) -> CancelWaitResponse:
         """Retire a wait, or make sure that it will not begin."""
         session = self._session(request.session_id)
         check_identifier(request.wait_id, "wait ID")
@@ -256,11 +259,23 @@ class CodeModeService:
             session.observed(observation, session.waits, request.wait_id)
         return CancelWaitResponse()
 
-    async def get_process_metrics(
-        self, call: ServerCall, request: GetProcessMetricsRequest
-    ) -> GetProcessMetricsResponse:
+    def get_process_metrics(self, call: ServerCall, request: GetProcessMetricsRequest) -> GetProcessMetricsResponse:
         """Refuse, as deployed hosts do."""
         raise Abort(StatusCode.UNIMPLEMENTED, "process metrics are unsupported")
+
+
+def _dispatch_now(call: ServerCall, tool_call: Call) -> bool:
+    if not call.has_room:
+        return False
+    number(tool_call)
+    return _send_now(call, tool_call.message)
+
+
+def _send_now(call: ServerCall, message: SessionEvent | ToolCall) -> bool:
+    if not call.has_room:
+        return False
+    call.queue(message.SerializeToString())
+    return True
 
 
 class _Beat:

@@ -68,11 +68,16 @@ class Subscription:
         call = await self.outbox.next(heartbeat_s)
         if call is None:
             return None
-        call.caller.sequence += 1
-        call.message.sequence = call.caller.sequence
-        call.sent = True
+        number(call)
         self._on_room()
         return call.message
+
+
+def number(call: Call) -> None:
+    """Give a call the next number of its cell: it is sent in the same step."""
+    call.caller.sequence += 1
+    call.message.sequence = call.caller.sequence
+    call.sent = True
 
 
 class ToolCalls:
