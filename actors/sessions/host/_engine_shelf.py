@@ -63,8 +63,8 @@ class EngineShelf:
             if not process.dead:
                 self._give(runner, process)
                 return
-        if len(self._resting) > len(self._hoping) or self._soon_free():
-            self._hoping[runner] = self._alarms.set(self._pool.usual_start_s, lambda: self._gave_up(runner))
+        if self._soon_free():
+            self._hoping[runner] = self._alarms.set(2 * self._pool.usual_start_s, lambda: self._gave_up(runner))
         else:
             self._ask(runner)
 
@@ -72,11 +72,10 @@ class EngineShelf:
         """Guess whether waiting for a busy process is quicker than starting one: cells have been short lately, and
         those that run now have not been long."""
         patience_s = self._pool.usual_start_s
-        if not self._running or self._usual_s > patience_s:
-            return False
         now_s = trio.current_time()
         young = sum(now_s - began_s < patience_s for _, began_s in self._running.values())
-        return self._usual_s * (len(self._hoping) + 1) < patience_s * young
+        free_soon = young + len(self._resting) + len(self._tickets)
+        return self._usual_s * (len(self._hoping) + 1) < patience_s * free_soon
 
     def _gave_up(self, runner: Runner) -> None:
         del self._hoping[runner]
@@ -87,6 +86,7 @@ class EngineShelf:
             self._tickets.pop(runner, None)
             if process is None:
                 runner.process_ended(why)
+                self._hope_less()
             else:
                 process.on_idle = lambda _: self._came_to_rest(process)
                 self._give(runner, process)
@@ -105,6 +105,7 @@ class EngineShelf:
         """End whatever runs a cell; what it wrote before is still read."""
         if (ticket := self._tickets.pop(runner, None)) is not None:
             ticket.cancel()
+            self._hope_less()
         if (alarm := self._hoping.pop(runner, None)) is not None:
             alarm.cancel()
         process, _ = self._running.pop(runner, (None, 0.0))
@@ -128,7 +129,9 @@ class EngineShelf:
             process.kill()
             self._hope_less()
             return
-        self._resting[process] = self._alarms.set(_QUIET_S, lambda: self._never_rested(process))
+        # Where the machine is so busy that a process takes long to start, it takes long to come to rest, too.
+        quiet_s = max(_QUIET_S, self._pool.usual_start_s)
+        self._resting[process] = self._alarms.set(quiet_s, lambda: self._never_rested(process))
 
     def _came_to_rest(self, process: EngineProcess) -> None:
         alarm = self._resting.pop(process, None)
@@ -154,13 +157,13 @@ class EngineShelf:
         self._hope_less()
 
     def _hope_less(self) -> None:
-        """Let cells that wait for nothing any more ask for a process of their own."""
-        if self._resting or self._running or self._ended:
+        """Let cells that wait for nothing any more ask for a process, and wait for that one if it is worth it."""
+        if self._resting or self._running or self._tickets or self._ended:
             return
         hoping, self._hoping = self._hoping, {}
         for runner, alarm in hoping.items():
             alarm.cancel()
-            self._ask(runner)
+            self.acquire(runner)
 
     def _note(self, took_s: float) -> None:
         usual_s = self._usual_s

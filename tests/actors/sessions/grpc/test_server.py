@@ -326,3 +326,45 @@ async def test_a_slow_handler_does_not_outlive_its_connection(network: MemoryNet
     await trio.testing.wait_all_tasks_blocked()
 
     assert server.statistics().calls_open == server.statistics().connections_open == 0
+
+
+async def test_a_plain_function_serves_a_call_at_once_refuses_it_or_crashes_alone(network: MemoryNetwork) -> None:
+    def serve(call: grpc.ServerCall, request: bytes) -> bytes:
+        match request:
+            case b"refuse":
+                raise grpc.Abort(grpc.StatusCode.NOT_FOUND, "not here")
+            case b"crash":
+                raise LookupError("secret")
+            case _:
+                return request * 2
+
+    raw = method("Now")
+    async with trio.open_nursery() as nursery:
+        server = grpc.Server([grpc.unary_now(raw, serve)])
+        await nursery.start(server.serve, [network.listener])
+        async with grpc.open_channel("http://m", dial=network.dial) as channel:
+            answer = await channel.unary(raw, b"ab")
+            texts: list[str] = []
+            for request in (b"refuse", b"crash"):
+                with pytest.raises(grpc.CallFailed) as failed:
+                    await channel.unary(raw, request)
+                texts.append(str(failed.value))
+            counts = server.statistics()
+        nursery.cancel_scope.cancel()
+
+    assert answer == b"abab"
+    assert "NOT_FOUND" in texts[0]
+    assert "secret" not in texts[1]
+    assert (counts.calls_open, counts.calls_begun, counts.handlers_crashed) == (0, 3, 1)
+
+
+async def test_a_plain_function_waits_for_a_request_that_comes_in_pieces(network: MemoryNetwork) -> None:
+    raw = method("Now")
+    async with trio.open_nursery() as nursery:
+        server = grpc.Server([grpc.unary_now(raw, lambda _, request: b"%d" % len(request))])
+        await nursery.start(server.serve, [network.listener])
+        async with grpc.open_channel("http://m", dial=network.dial) as channel:
+            answer = await channel.unary(raw, bytes(3_000_000))
+        nursery.cancel_scope.cancel()
+
+    assert answer == b"3000000"
