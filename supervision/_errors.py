@@ -24,6 +24,8 @@ from typing import Any
 
 import attrs
 
+from supervision._wording import span_text
+
 
 class SupervisionError(Exception):
     """Root of all errors of supervision. A copy or a pickle keeps sentence and facts; the cause stays behind."""
@@ -194,7 +196,9 @@ def _kept(cause: BaseException | None) -> BaseException | None:
 
 
 def _told(death: Death, end_s: float) -> str:
-    return f"{death.child} (generation {death.generation}) {end_s - death.at_s:.3g} s before the end: {death.cause!r}"
+    return (
+        f"{death.child} (generation {death.generation}) {span_text(end_s - death.at_s)} before the end: {death.cause!r}"
+    )
 
 
 class RestartIntensityExceeded(SupervisionError):

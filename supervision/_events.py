@@ -117,7 +117,8 @@ class ChildRestarting(_ChildEvent):
 
     Attributes:
         delay_s: How long its backoff makes it wait; 0 is at once.
-        restarts_in_window: How much of the supervisor's budget is used, this restart included if it has been counted.
+        restarts_in_window: How many restarts the supervisor has made within the period, with this one if it has
+            been counted.
         cause: What ended it.
         path, generation, at_s, position: Whose event and of which life (the first is 1), when on the run's clock, and
             its number in the whole tree (a jump is a gap).

@@ -1,4 +1,4 @@
-"""The restart budget of one supervisor: a window that slides.
+"""The restart intensity of one supervisor: a window that slides.
 
 A restart is allowed while at most `restarts` of them, itself included, are no older than `period_s`. The boundary
 counts: one that is exactly `period_s` old is still in the window, as in OTP.

@@ -100,7 +100,7 @@ class Judgement(Book):
         else:
             self.begin(entry, Purpose.RESTART)
 
-    # --- The budget ---
+    # --- The intensity ---
 
     def _count(self, entry: Entry) -> bool:
         """Count one restart; when it is one too many, give up and say no."""

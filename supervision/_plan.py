@@ -170,7 +170,7 @@ class Plan(Judgement):
             self.rest(entry)
             return
         if entry.spec.backoff is None:
-            # Counted when it is tried, so that whoever stops it before has spent nothing of the budget.
+            # Counted when it is tried, so that whoever stops it before has used up no restart.
             entry.past.counted = False
             entry.change(Change.DELAY)
             if self.reporting:

@@ -103,7 +103,7 @@ def open_root(
     Args:
         name: The first part of every path below.
         strategy: Which siblings share the fate of a child that is restarted.
-        intensity: The restart budget of its children; None is 3 restarts within 5 seconds.
+        intensity: The restart intensity of its children; None is 3 restarts within 5 seconds.
         auto_shutdown: Whether it ends by itself with its significant children: the block is then cancelled and left
             without an error.
         children: Started in this order before the block is entered.

@@ -141,12 +141,12 @@ def _children(children: Iterable["AnySpec"]) -> tuple["AnySpec", ...]:
 
 @attrs.frozen(kw_only=True, eq=False)
 class SupervisorSpec:
-    """A supervisor as a child of another: its own strategy and budget, and the children it is born with.
+    """A supervisor as a child of another: its own strategy and intensity, and the children it is born with.
 
     Attributes:
         name: Unique in its supervisor; as in `ChildSpec`.
         strategy: Which siblings share a restarted child's fate.
-        intensity: The shared restart budget of its children.
+        intensity: The restart intensity that its children share.
         auto_shutdown: Whether the end of significant children ends it.
         children: Started in this order before it says started; started anew with each of its generations.
         restart: When it comes back by itself.
@@ -191,7 +191,7 @@ class PoolSpec:
 
     Attributes:
         name: Unique in its supervisor; as in `ChildSpec`.
-        intensity: The shared restart budget of its children.
+        intensity: The restart intensity that its children share.
         auto_shutdown: Whether the end of significant children ends it.
         restart: When it comes back by itself; it comes back empty.
         shutdown_s: How long all its children together may take to stop before it is killed.

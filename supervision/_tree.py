@@ -8,6 +8,7 @@ import attrs
 from supervision._rules import printable
 from supervision._specs import AutoShutdown, Strategy
 from supervision._states import ChildState, Entry
+from supervision._wording import span_text
 
 __all__ = ["ChildNode", "SupervisorNode"]
 
@@ -47,8 +48,8 @@ class SupervisorNode:
         path: Its address, from the root down.
         strategy: Its strategy; None for a pool.
         auto_shutdown: When it ends with its significant children.
-        restarts_in_window: How much of its budget is used.
-        restarts_allowed: Its budget within the period.
+        restarts_in_window: How many of them it has made within the period.
+        restarts_allowed: How many it may make within the period.
         period_s: The length of that period.
         closing: Whether it is stopping.
         children: In start order.
@@ -107,7 +108,7 @@ def _title(node: SupervisorNode) -> str:
 def _facts(child: ChildNode) -> str:
     facts = [child.state.value, f"generation {child.generation}"]
     if child.uptime_s is not None:
-        facts.append(f"up {child.uptime_s:.1f} s")
+        facts.append(f"up {span_text(child.uptime_s)}")
     if child.restarts:
         facts.append(f"{child.restarts} restarts")
     if child.last_cause is not None:

@@ -108,23 +108,23 @@ def check_snapshot(snapshot: Snapshot, *, can_be_local: bool, most: int) -> None
         known.add(LOCAL_ENVIRONMENT_ID)
     if snapshot.default is not None and snapshot.default not in known:
         raise ProtocolError(f"default environment `{printable(snapshot.default)}` is not configured")
-    for _, transport in snapshot.environments:
-        provider_of(transport)
+    for _, way in snapshot.environments:
+        provider_of(way)
     if len(known) > most:
         raise TooManyEnvironments([*known][most], most)
 
 
-def provider_of(transport: ConnectProvider | str) -> ConnectProvider:
+def provider_of(way: ConnectProvider | str) -> ConnectProvider:
     """The provider of an environment that is given by a provider or by the URL of a plain executor.
 
     Raises:
         ProtocolError: The URL is blank, or says that it is disabled.
         InvalidOption: It is neither, or the URL is of another kind.
     """
-    if isinstance(transport, str):
-        return FixedEndpoint(PlainEndpoint(websocket_url=required_url(transport)))
-    must_offer("connect_bundle", "provider", transport)
-    return transport
+    if isinstance(way, str):
+        return FixedEndpoint(PlainEndpoint(websocket_url=required_url(way)))
+    must_offer("connect_bundle", "provider", way)
+    return way
 
 
 def _check_ids(ids: Iterable[str]) -> None:

@@ -106,7 +106,7 @@ class AttemptRefused:
 
 @attrs.frozen
 class LinkInterrupted:
-    """The transport is gone; the same session may come back."""
+    """The connection is gone; the same session may come back."""
 
     attempt: int
     """Whose link."""
@@ -118,7 +118,7 @@ class LinkInterrupted:
 
 @attrs.frozen
 class LinkResumed:
-    """The same session is back on a new transport."""
+    """The same session is back on a new connection."""
 
     attempt: int
     """Whose link."""

@@ -121,7 +121,7 @@ class Link:
         self._scope.deadline = math.inf
 
     def interrupted(self, reason: str, /) -> None:
-        """The transport is gone, the session may come back."""
+        """The connection is gone, the session may come back."""
         self._body.hear(lambda now_s: LinkInterrupted(self._attempt, reason, now_s))
 
     def resumed(self) -> None:

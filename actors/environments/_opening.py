@@ -102,8 +102,8 @@ def _manager_of(backstage: Backstage, snapshot: Snapshot, max_environments: int)
 
     backstage.vacate = vacate
     manager = EnvironmentManager.give(backstage, roster, snapshot.default)
-    for environment_id, transport in snapshot.environments:
-        manager.upsert(environment_id, provider_of(transport))
+    for environment_id, way in snapshot.environments:
+        manager.upsert(environment_id, provider_of(way))
     if snapshot.include_local:
         this_machine = Newcomer(environment_id=LOCAL_ENVIRONMENT_ID, kind=Kind.LOCAL, provider=None)
         admit(this_machine, backstage, roster, trio.current_time())

@@ -209,7 +209,7 @@ class LinkReport(Protocol):
         ...
 
     def interrupted(self, reason: str, /) -> None:
-        """The transport is gone, and the connector is trying to resume the same session."""
+        """The connection is gone, and the connector is trying to resume the same session."""
         ...
 
     def resumed(self) -> None:

@@ -183,8 +183,8 @@ class MemoryLink:
     why: Exception | None = None
     is_held: bool = True
 
-    def interrupt(self, reason: str = "the transport is gone") -> None:
-        """Lose the transport; the session may come back."""
+    def interrupt(self, reason: str = "the connection is gone") -> None:
+        """Lose the connection; the session may come back."""
         self.report.interrupted(reason)
 
     def resume(self) -> None:

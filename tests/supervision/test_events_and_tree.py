@@ -10,6 +10,7 @@ import trio.testing
 import supervision as sv
 from supervision._errors import OutOfTurn
 from supervision._states import Entry
+from supervision._wording import span_text
 from tests.supervision.players import Boom, Stage, quiet
 
 
@@ -144,12 +145,12 @@ async def test_the_tree_is_a_frozen_picture_of_everything_below(autojump_clock: 
         assert tree.find("root/nobody") is None
         assert tree.render_text() == (
             "root [rest_for_one, 0/3 restarts in 5 s]\n"
-            "|- a: running, generation 1, up 5.0 s\n"
-            "|- sub: running, generation 1, up 5.0 s [one_for_all, 1/3 restarts in 5 s]\n"
-            "|  `- b: running, generation 2, up 2.0 s, 1 restarts, last cause Boom\n"
-            "`- pool: running, generation 1, up 5.0 s [pool, 0/3 restarts in 5 s]\n"
-            "   |- 0: running, generation 1, up 5.0 s\n"
-            "   |- 1: running, generation 1, up 5.0 s\n"
+            "|- a: running, generation 1, up 5 s\n"
+            "|- sub: running, generation 1, up 5 s [one_for_all, 1/3 restarts in 5 s]\n"
+            "|  `- b: running, generation 2, up 2 s, 1 restarts, last cause Boom\n"
+            "`- pool: running, generation 1, up 5 s [pool, 0/3 restarts in 5 s]\n"
+            "   |- 0: running, generation 1, up 5 s\n"
+            "   |- 1: running, generation 1, up 5 s\n"
             "   `- ... and 3 more"
         )
 
@@ -211,3 +212,18 @@ def test_from_every_state_a_child_can_be_forgotten_and_nothing_leads_back_from_t
     assert sv.ChildState.RUNNING not in {
         after for (before, _), after in sv.CHILD_TRANSITIONS.items() if before is sv.ChildState.STOPPING
     }
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"),
+    [
+        (-1, "0 s"),
+        (0.00001, "0 s"),
+        (0.000364, "0.0004 s"),
+        (0.04123, "0.0412 s"),
+        (27352.027, "456 min"),
+        (9e5, "10 d"),
+    ],
+)
+def test_a_span_is_told_in_at_most_three_digits_that_count(seconds: float, told: str) -> None:
+    assert span_text(seconds) == told

@@ -2,7 +2,8 @@
 
 import os
 import signal
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections import deque
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 import trio
@@ -84,24 +85,28 @@ class _Numbered:
     """Takes whole lines of a process, one after the other, and counts what was lost between them."""
 
     def __init__(self, process: Process) -> None:
-        self._lines = self._read(process)
+        self._pieces = process.chunks()
+        self._lines: deque[str] = deque()
+        self._rest = b""
         self.gaps = 0
 
-    async def _read(self, process: Process) -> AsyncIterator[str]:
-        rest = b""
-        async for piece in process.chunks():
+    async def _next(self) -> str | None:
+        while not self._lines:
+            piece = await anext(self._pieces, None)
+            if piece is None:
+                return None
             if isinstance(piece, OutputGap):
                 self.gaps += 1
                 continue
-            *lines, rest = (rest + piece.chunk).split(b"\n")
-            for line in lines:
-                yield line.decode()
+            *lines, self._rest = (self._rest + piece.chunk).split(b"\n")
+            self._lines += [line.decode() for line in lines]
+        return self._lines.popleft()
 
     async def take(self, count: int) -> list[str]:
         """Give the next lines, fewer if there are no more."""
         taken: list[str] = []
         with trio.move_on_after(_WAIT_S):
-            while len(taken) < count and (line := await anext(self._lines, None)) is not None:
+            while len(taken) < count and (line := await self._next()) is not None:
                 taken.append(line)
         return taken
 
