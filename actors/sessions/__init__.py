@@ -21,12 +21,16 @@ from actors.sessions._errors import StaleGeneration as StaleGeneration
 from actors.sessions._errors import ToolFailed as ToolFailed
 from actors.sessions._errors import UnexpectedOutputMode as UnexpectedOutputMode
 from actors.sessions._errors import WaitNotRetired as WaitNotRetired
+from actors.sessions._pragma import ExecSource as ExecSource
+from actors.sessions._pragma import read_exec_source as read_exec_source
 from actors.sessions._promise import Call as Call
 from actors.sessions._provider import ProviderStatistics as ProviderStatistics
 from actors.sessions._provider import SessionProvider as SessionProvider
 from actors.sessions._provider import open_provider as open_provider
 from actors.sessions._rendering import render_response as render_response
 from actors.sessions._session import Session as Session
+from actors.sessions._totals import OutputTotals as OutputTotals
+from actors.sessions._totals import output_totals as output_totals
 from actors.sessions._values import CellExecutionLimits as CellExecutionLimits
 from actors.sessions._values import ContentItem as ContentItem
 from actors.sessions._values import ExecuteRequest as ExecuteRequest
@@ -59,6 +63,7 @@ __all__ = [
     "ContentItem",
     "Delegate",
     "DelegateFailed",
+    "ExecSource",
     "ExecuteRequest",
     "HostCallFailed",
     "HostTimedOut",
@@ -75,6 +80,7 @@ __all__ = [
     "MissingCell",
     "Notification",
     "OutputModeChanged",
+    "OutputTotals",
     "OutputTruncation",
     "ProtocolViolation",
     "ProviderStatistics",
@@ -102,6 +108,8 @@ __all__ = [
     "WaitRequest",
     "Yielded",
     "open_provider",
+    "output_totals",
+    "read_exec_source",
     "render_response",
     "status_text",
 ]

@@ -15,13 +15,16 @@ _PCM, _FLOAT, _EXTENSIBLE = 1, 3, 0xFFFE
 
 @attrs.frozen
 class ClipLength:
-    """How long a clip is, without rounding."""
+    """How long a clip is, without rounding.
+
+    Attributes:
+        frames: Sample frames that are really there.
+        rate_hz: Frames a second; more than 0.
+    """
 
     frames: int
-    """Sample frames that are really there."""
 
     rate_hz: int
-    """Frames a second; more than 0."""
 
 
 def audio_tokens(audio_url: str) -> int:

@@ -8,7 +8,8 @@ import trio
 from actors.sessions._admission import pause_before_next_s
 from actors.sessions._book import CellBook
 from actors.sessions._callbacks import Callbacks
-from actors.sessions._delegate import Report
+from actors.sessions._catalogue import Catalogue
+from actors.sessions._delegate import NO_DELEGATE, Report
 from actors.sessions._errors import (
     HostTimedOut,
     Lost,
@@ -18,10 +19,12 @@ from actors.sessions._errors import (
     call_failed,
 )
 from actors.sessions._executions import Executions
+from actors.sessions._journal import Journal
 from actors.sessions._link import CALL_S, ROUTE_KEY, Link, Phase
 from actors.sessions._promise import Promise
+from actors.sessions._pulse import Pulse
 from actors.sessions._translation import open_session_message
-from actors.sessions._values import IDENTIFIER_BYTES_MAX, OutputTruncation, SessionOptions
+from actors.sessions._values import IDENTIFIER_BYTES_MAX, ExecuteRequest, OutputTruncation, Result, SessionOptions
 from actors.sessions._waits import Waits
 from actors.sessions._wire import code_mode_pb2 as wire
 from actors.sessions._wire._methods import CLOSE_SESSION, OPEN_SESSION, SUBSCRIBE_TO_TOOL_CALLS
@@ -43,14 +46,19 @@ class Binding:
         *,
         report: Report,
         traceparent: Callable[[], str | None],
+        heartbeat_interval_s: int | None = None,
+        journal: Journal | None = None,
     ) -> None:
         self.generation = generation
         self.link = Link(channel, nursery, traceparent)
         self.link.on_end = self._on_end
         self.book = CellBook()
-        self.executions = Executions(self.link, self.book, generation, report)
+        self.catalogue = Catalogue()
+        self.executions = Executions(self.link, self.book, generation, report, self.catalogue, journal)
         self.waits = Waits(self.link, self.executions, generation)
-        self._callbacks = Callbacks(self.link, self.book, nursery, generation, report, self.executions.by_id)
+        self._callbacks = Callbacks(self.link, self.book, nursery, generation, report, self.executions.by_id, journal)
+        self._heartbeat_interval_s, self._journal = heartbeat_interval_s, journal
+        self.restored_keys: tuple[str, ...] = ()
         self.opened: Promise[None] = Promise()
         self.waiters = 0
         self.lost: Lost | None = None
@@ -110,8 +118,10 @@ class Binding:
             self._admit(first, route, settle)
             self._opening_scope.deadline = float("inf")
             self.link.start(self._subscribe)
-            async for event in lease:
-                self._on_event(event)
+            with Pulse(self._heartbeat_interval_s, Operation.SESSION_LEASE) as pulse:
+                async for event in lease:
+                    pulse.felt(heartbeat=event.HasField("heartbeat"))
+                    self._on_event(event)
 
     def _admit(self, first: wire.SessionEvent, route: str | None, settle: Callable[[int], OutputTruncation]) -> None:
         if route is not None and len(route) > ROUTE_BYTES_MAX:
@@ -126,9 +136,12 @@ class Binding:
             raise ProtocolViolation("gRPC code-mode host returned session ID exceeding 256 bytes")
         settle(int(first.opened.output_truncation))
         self.link.session_id, self.link.route = session_id, route
+        self.catalogue.supported = first.opened.supports_catalog_revision
 
     async def _subscribe(self) -> None:
-        message = wire.SubscribeToToolCallsRequest(session_id=self.link.session_id)
+        message = wire.SubscribeToToolCallsRequest(
+            session_id=self.link.session_id, heartbeat_interval_s=self._heartbeat_interval_s or None
+        )
         try:
             with trio.CancelScope(deadline=trio.current_time() + CALL_S) as patience:
                 metadata = self.link.metadata(traced=True)
@@ -136,8 +149,10 @@ class Binding:
                     await calls.headers()
                     patience.deadline = float("inf")
                     self._go_live()
-                    async for call in calls:
-                        self._callbacks.on_tool_call(call)
+                    with Pulse(self._heartbeat_interval_s, Operation.TOOL_SUBSCRIPTION) as pulse:
+                        async for call in calls:
+                            pulse.felt(heartbeat=call.HasField("heartbeat"))
+                            self._callbacks.on_tool_call(call)
                 raise ProtocolViolation("gRPC code-mode tool subscription closed unexpectedly")
             raise HostTimedOut(Operation.TOOL_SUBSCRIPTION)
         except CallFailed as failed:
@@ -162,8 +177,32 @@ class Binding:
     def _go_live(self) -> None:
         if self.link.phase is Phase.OPENING:
             self.link.phase = Phase.LIVE
-            self.on_live(self)
-            self.opened.fulfil(None)
+            restoring = None if self._journal is None else self._journal.restoring()
+            if restoring is None:
+                self._publish()
+            else:
+                self.link.start(self._restore, restoring)
+
+    async def _restore(self, source: str) -> None:
+        """Put the stored values back before anyone may call. What cannot be put back is not named as restored."""
+        assert self._journal is not None, "what is put back comes out of a journal"
+        keys = self._journal.kept_keys
+        request = ExecuteRequest(tool_call_id="restore", source=source, yield_time_ms=int(CALL_S * 1000))
+        try:
+            execution = await self.executions.execute(request, NO_DELEGATE, None)
+            response = await execution.outcome.wait()
+            execution.consumed = True
+            self.restored_keys = keys if isinstance(response, Result) and response.error_text is None else ()
+        except SessionsError:
+            if self.link.phase is Phase.CLOSED:
+                raise
+        self._publish()
+
+    def _publish(self) -> None:
+        if self._journal is not None:
+            self._journal.restored(self.restored_keys)
+        self.on_live(self)
+        self.opened.fulfil(None)
 
     # --- the lease
 
@@ -232,8 +271,11 @@ class Binding:
             generation=self.generation,
             running_cells=tuple(e.public_cell_id for e in running if not e.entry.closed),
             unanswered_tool_calls=tuple(calls),
+            stored_keys=None if self._journal is None else self._journal.keys,
             cause=reason,
         )
+        if self._journal is not None:
+            self._journal.host_lost()
         self.opened.fail(reason)
         for execution in self.executions.all():
             execution.fail(self.link.stopped())

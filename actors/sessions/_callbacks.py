@@ -11,6 +11,7 @@ from actors.sessions._delegate import DelegateFailed, Report
 from actors.sessions._errors import ProtocolViolation, SessionsError, ToolFailed
 from actors.sessions._execution import Callback, Execution
 from actors.sessions._generations import public_cell_id
+from actors.sessions._journal import Journal
 from actors.sessions._link import CALL_S, Link, Phase
 from actors.sessions._translation import json_bytes, read_json, tool_kind_of
 from actors.sessions._values import Notification, ToolCall, ToolName
@@ -44,6 +45,9 @@ class Callbacks:
 
     execution_of: Callable[[str], Execution]
     """Finds an execution by its id."""
+
+    journal: Journal | None = None
+    """Takes the reports of what scripts store."""
 
     # --- tool calls
 
@@ -168,6 +172,10 @@ class Callbacks:
         verdict = self.book.admit_notification(
             message.notification_id, message.execution_id, message.cell_id, message.call_id
         )
+        if self.journal is not None and self.journal.take(message.cell_id, message.text):
+            if isinstance(verdict, Run):
+                self.book.finish(message.notification_id)
+            return
         if not isinstance(verdict, Run):
             return
         execution = self.execution_of(verdict.entry.execution_id)

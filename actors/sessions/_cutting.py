@@ -99,13 +99,13 @@ def cut_with_header(text: str, tokens: int) -> str:
 
 def bounded_error(text: str) -> str:
     """Keep head and tail of an error text that is over its bound."""
-    data = text.encode()
+    data = _bytes_of(text)
     if len(data) <= ERROR_BYTES_MAX:
         return text
     room = ERROR_BYTES_MAX - len(_ELLIPSIS)
     head = floor_boundary(data, room // 2)
     tail = ceil_boundary(data, len(data) - (room - room // 2))
-    return (data[:head] + _ELLIPSIS + data[tail:]).decode()
+    return _text_of(data[:head] + _ELLIPSIS + data[tail:])
 
 
 def _bytes_of(text: str) -> bytes:

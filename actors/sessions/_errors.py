@@ -125,6 +125,7 @@ class Lost:
         running_cells: Cells that had not ended, in the order they began.
         unanswered_tool_calls: Calls given to a delegate whose answer the host never acknowledged. They may have had
             their effect.
+        stored_keys: Keys of the stored values, where a journal was kept; None: not known.
         cause: Why the generation ended.
     """
 
@@ -134,22 +135,30 @@ class Lost:
 
     unanswered_tool_calls: tuple[ToolCall, ...] = ()
 
+    stored_keys: tuple[str, ...] | None = None
+
     cause: SessionsError = attrs.field(eq=False)
 
 
 class SessionReset(SessionsError):
     """The host session was replaced since this call was made. The call was not sent, nothing was replayed.
 
-    Calls made from now on run in the new generation, whose stored values are empty.
+    Calls made from now on run in the new generation, whose stored values are empty, but for `restored_keys`.
     """
 
-    def __init__(self, lost: Lost, generation: int) -> None:
+    def __init__(self, lost: Lost, generation: int, restored_keys: tuple[str, ...] = ()) -> None:
+        restored = f" Restored from the client's journal of stored values: {_listed(restored_keys)}."
         super().__init__(
             "The exec runtime was replaced. Stored values and running cells were lost. "
             "Prior external tool operations may have completed; inspect their results before retrying. "
-            "You may continue with a fresh exec call."
+            f"You may continue with a fresh exec call.{restored if restored_keys else ''}"
         )
-        self.lost, self.generation = lost, generation
+        self.lost, self.generation, self.restored_keys = lost, generation, restored_keys
+
+
+def _listed(keys: tuple[str, ...]) -> str:
+    shown = ", ".join(repr(key if len(key) <= 40 else f"{key[:37]}...") for key in keys[:8])
+    return shown if len(keys) <= 8 else f"{shown} and {len(keys) - 8} more"
 
 
 class WaitNotRetired(SessionsError):

@@ -6,9 +6,11 @@ from typing import Final
 import trio
 
 from actors.sessions._book import CellBook
+from actors.sessions._catalogue import Catalogue
 from actors.sessions._delegate import Delegate, Report
-from actors.sessions._errors import InvalidRequest, ProtocolViolation, SessionsError
+from actors.sessions._errors import HostCallFailed, InvalidRequest, ProtocolViolation, SessionsError
 from actors.sessions._execution import Execution
+from actors.sessions._journal import Journal
 from actors.sessions._link import CALL_S, Link
 from actors.sessions._observing import preempted_by
 from actors.sessions._translation import execute_message, response_of
@@ -32,8 +34,11 @@ def observation_s(yield_time_ms: int | None) -> float:
 class Executions:
     """The executions of one host session."""
 
-    def __init__(self, link: Link, book: CellBook, generation: int, report: Report) -> None:
+    def __init__(
+        self, link: Link, book: CellBook, generation: int, report: Report, catalogue: Catalogue, journal: Journal | None
+    ) -> None:
         self._link, self._book, self._generation, self._report = link, book, generation, report
+        self._catalogue, self._journal = catalogue, journal
         self._by_id: dict[str, Execution] = {}
 
     def by_id(self, execution_id: str) -> Execution:
@@ -58,8 +63,10 @@ class Executions:
             It is sent all the same, and its cell terminated as soon as there is one.
         """
         execution_id = str(uuid.uuid4())
+        listing = self._catalogue.listing(request.enabled_tools)
+        source = request.source if self._journal is None else self._journal.watched(request.source)
         try:
-            message = execute_message(self._link.session_id, execution_id, request)
+            message = execute_message(self._link.session_id, execution_id, request, listing, source)
         except (TypeError, ValueError) as broken:
             raise InvalidRequest(f"the execute request cannot be written: {broken}") from broken
         entry = self._book.register(execution_id, request.tool_call_id, request.enabled_tools)
@@ -70,6 +77,10 @@ class Executions:
         try:
             await execution.started.wait()
             claimed = True
+            self._catalogue.started(listing)
+        except HostCallFailed:
+            self._catalogue.refused(listing)
+            raise
         finally:
             if not claimed:
                 self.abandon(execution)
@@ -139,6 +150,7 @@ class Executions:
         execution.scope.deadline = float("inf")
         response = response_of(event.outcome, self._generation)
         await self.hold_back(execution, response)
+        self.note_ending(got, response)
         execution.outcome.fulfil(response)
 
     async def _drain(self, execution: Execution, call: EventCall) -> None:
@@ -158,6 +170,14 @@ class Executions:
                 execution.cancel_callbacks(notifications=True)
             case _:
                 pass
+
+    def note_ending(self, host_cell_id: str, response: RuntimeResponse) -> None:
+        """Keep the journal of stored values: who ends by itself has committed them."""
+        if self._journal is not None:
+            if isinstance(response, Result):
+                self._journal.commit(host_cell_id)
+            elif isinstance(response, Terminated):
+                self._journal.drop(host_cell_id)
 
     # --- letting go of one
 
@@ -182,6 +202,8 @@ class Executions:
         finally:
             execution.scope.cancel()
             execution.cancel_callbacks(tool_calls=True, notifications=True)
+            if self._journal is not None:
+                self._journal.drop(execution.entry.cell_id or "")
             self._book.mark_closed(execution.entry)
             execution.report_closed()
 

@@ -11,6 +11,7 @@ from actors.sessions._binding import Binding
 from actors.sessions._delegate import DelegateFailed, Report
 from actors.sessions._endpoint import endpoint_fault
 from actors.sessions._errors import InvalidEndpoint, SessionClosed
+from actors.sessions._journal import Journal
 from actors.sessions._session import Session, SessionCore
 from actors.sessions._values import SessionOptions
 from actors.sessions.grpc import Channel, ChannelOptions, Dial, open_channel
@@ -69,7 +70,7 @@ class _Home:
             delegate_failures=self._delegate_failures,
         )
 
-    def new_binding(self) -> Binding:
+    def new_binding(self, options: SessionOptions, journal: Journal | None) -> Binding:
         """Take the next generation."""
         if self._closed:
             raise SessionClosed
@@ -80,6 +81,8 @@ class _Home:
             self._generations,
             report=self._report,
             traceparent=self._traceparent,
+            heartbeat_interval_s=options.heartbeat_interval_s,
+            journal=journal,
         )
         binding.on_ended = self._on_ended
         self._bindings.add(binding)

@@ -1,33 +1,48 @@
 """Cut what a session in Client mode handed out, for whoever reads it. In Server mode the host has done it already."""
 
 from actors.sessions._audio import audio_tokens
-from actors.sessions._cutting import BYTES_PER_TOKEN, byte_count, cut_middle, cut_with_header, tokens_of
+from actors.sessions._cutting import BYTES_PER_TOKEN, bounded_error, byte_count, cut_middle, cut_with_header, tokens_of
+from actors.sessions._totals import output_totals
 from actors.sessions._values import (
     DEFAULT_MAX_OUTPUT_TOKENS,
     ContentItem,
     InputAudio,
     InputImage,
     InputText,
+    OutputTruncation,
     Result,
     RuntimeResponse,
 )
 
 
-def render_response(response: RuntimeResponse, *, max_output_tokens: int | None = None) -> tuple[ContentItem, ...]:
+def render_response(
+    response: RuntimeResponse,
+    *,
+    max_output_tokens: int | None = None,
+    error_apart: bool = False,
+    true_totals: bool = False,
+) -> tuple[ContentItem, ...]:
     """Return the content of a response within a budget, a script's error last.
 
     Args:
         response: From a session in Client mode.
         max_output_tokens: The budget in tokens of four bytes; None: 10,000.
+        error_apart: Keep the error out of the cut: it comes after the cut output, with its ends when it is over 64 KiB.
+        true_totals: Add a line that counts everything the response held, where something was cut.
     """
     items = response.content_items
-    if isinstance(response, Result) and response.error_text is not None:
-        items = (*items, InputText(f"Script error:\n{response.error_text}"))
+    error = response.error_text if isinstance(response, Result) else None
+    apart: tuple[ContentItem, ...] = ()
+    if error is not None and error_apart:
+        apart = (InputText(f"Script error:\n{bounded_error(error)}"),)
+    elif error is not None:
+        items = (*items, InputText(f"Script error:\n{error}"))
     tokens = DEFAULT_MAX_OUTPUT_TOKENS if max_output_tokens is None else max_output_tokens
     texts = [item.text for item in items if isinstance(item, InputText)]
-    if len(texts) == len(items):
-        return _render_texts(items, texts, tokens)
-    return _render_mixed(items, tokens)
+    cut = _render_texts(items, texts, tokens) if len(texts) == len(items) else _render_mixed(items, tokens)
+    if true_totals and cut != items:
+        apart = (*apart, InputText(output_totals(response, OutputTruncation.CLIENT).sentence))
+    return (*cut, *apart)
 
 
 def _render_texts(items: tuple[ContentItem, ...], texts: list[str], tokens: int) -> tuple[ContentItem, ...]:

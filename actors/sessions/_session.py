@@ -6,6 +6,7 @@ its plain function notes the generation and its awaitable does the rest.
 """
 
 import contextlib
+import uuid
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
@@ -13,9 +14,11 @@ import trio
 
 from actors.sessions._binding import Binding
 from actors.sessions._cell import StartedCell
+from actors.sessions._completion import follow
 from actors.sessions._delegate import NO_DELEGATE, Delegate
 from actors.sessions._errors import InvalidRequest, Lost, SessionClosed, SessionReset, SessionsError, StaleGeneration
 from actors.sessions._generations import host_cell_id
+from actors.sessions._journal import Journal
 from actors.sessions._pinning import mode_settled, mode_to_ask_for
 from actors.sessions._promise import Call, Promise
 from actors.sessions._values import (
@@ -24,6 +27,7 @@ from actors.sessions._values import (
     SessionOptions,
     WaitOutcome,
     WaitRequest,
+    Yielded,
     identifier_fault,
 )
 
@@ -31,7 +35,7 @@ from actors.sessions._values import (
 class Home(Protocol):
     """What a session needs of its provider."""
 
-    def new_binding(self) -> Binding:
+    def new_binding(self, options: SessionOptions, journal: Journal | None) -> Binding:
         """Take the next generation."""
         ...
 
@@ -45,6 +49,7 @@ class SessionCore:
 
     def __init__(self, home: Home, options: SessionOptions) -> None:
         self._home, self._options = home, options
+        self._journal = Journal(f"stored-{uuid.uuid4().hex}:") if options.restore_stored_values else None
         self.token = trio.lowlevel.current_trio_token()
         self.mode: OutputTruncation | None = None
         self.binding: Binding | None = None
@@ -76,7 +81,7 @@ class SessionCore:
                 binding.link.end(SessionClosed())
 
     def _begin_opening(self) -> Binding:
-        binding = self._opening = self._home.new_binding()
+        binding = self._opening = self._home.new_binding(self._options, self._journal)
         binding.on_live = self._publish
         binding.open(self._options, mode_to_ask_for(self._options.output_truncation, self.mode), self._settle)
         return binding
@@ -103,9 +108,11 @@ class SessionCore:
             if binding.is_live:
                 return binding
             await self.open()
-        lost, generation = self._lost, self.generation
+        now = self.binding
+        lost = self._lost
+        assert now is not None, "a session stays bound"
         assert lost is not None, "what replaced a binding knows what was lost with it"
-        raise SessionReset(lost, generation)
+        raise SessionReset(lost, now.generation, now.restored_keys)
 
     def _check_open(self) -> None:
         if self.shut is not None:
@@ -244,6 +251,34 @@ class Session:
         """
         core, made_in = self._core, self._core.generation
         return Call(lambda: core.wait(request, preempt, made_in))
+
+    def completion(
+        self,
+        cell_id: str,
+        *,
+        max_output_tokens: int | None = None,
+        on_output: Callable[[Yielded], None] | None = None,
+    ) -> Call[WaitOutcome]:
+        """Hear of the end of a cell as soon as the host has it, without polling; await the result for it.
+
+        Acts when made, as `execute`. While it is under way it is the one wait that the cell may have.
+
+        Args:
+            cell_id: As the session named it.
+            max_output_tokens: Of each observation under it, where the host cuts.
+            on_output: Takes what the cell puts out before the end; must not wait. None: all of it comes with the end,
+                or with a `Yielded` once 16 MiB have gathered: then ask again.
+
+        Raises:
+            CellBusy: Another wait observes the cell.
+            StaleGeneration: The cell belongs to a host session that is gone.
+            SessionsError: As for `execute`.
+
+        Cancelled:
+            The wait is withdrawn. What was gathered before, and not handed to `on_output`, is lost.
+        """
+        core, made_in = self._core, self._core.generation
+        return Call(lambda: follow(lambda one: core.wait(one, None, made_in), cell_id, max_output_tokens, on_output))
 
     def terminate(self, cell_id: str, *, max_output_tokens: int | None = None) -> Call[WaitOutcome]:
         """Stop a cell; await the result for what it left. Never opens a new host session.

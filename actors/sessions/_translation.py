@@ -3,6 +3,7 @@
 import json
 from typing import Final, cast
 
+from actors.sessions._catalogue import Listing
 from actors.sessions._errors import ProtocolViolation
 from actors.sessions._generations import public_cell_id
 from actors.sessions._values import (
@@ -48,17 +49,30 @@ def open_session_message(options: SessionOptions, mode: OutputTruncation) -> wir
         message.output_truncation = wire.OUTPUT_TRUNCATION_SERVER
     if options.max_pending_tool_calls is not None:
         message.max_pending_delegate_calls = options.max_pending_tool_calls
+    if options.heartbeat_interval_s:
+        message.heartbeat_interval_s = options.heartbeat_interval_s
     return message
 
 
-def execute_message(session_id: str, execution_id: str, request: ExecuteRequest) -> wire.ExecuteRequest:
-    """Ask for an execution."""
+def execute_message(
+    session_id: str, execution_id: str, request: ExecuteRequest, listing: Listing, source: str
+) -> wire.ExecuteRequest:
+    """Ask for an execution.
+
+    Args:
+        session_id: Of the host.
+        execution_id: Ours.
+        request: What the caller wants.
+        listing: How its tools are told.
+        source: The script as it is sent.
+    """
     return wire.ExecuteRequest(
         session_id=session_id,
         execution_id=execution_id,
         tool_call_id=request.tool_call_id,
-        source=request.source,
-        enabled_tools=[_tool_message(tool) for tool in request.enabled_tools],
+        source=source,
+        enabled_tools=[_tool_message(tool) for tool in listing.inline],
+        catalog_revision=listing.revision,
         yield_time_ms=request.yield_time_ms,
         max_output_tokens=request.max_output_tokens,
     )

@@ -105,6 +105,11 @@ class SessionOptions:
         output_truncation: The mode asked for; the first host's answer is pinned (`Session.output_truncation`).
         cell_execution_limits: None: the host's own.
         max_pending_tool_calls: Tool calls open at once; None: 1,024; hosts cut it at 4,096.
+        heartbeat_interval_s: How often an idle host is to say that it is there. Once one does, three missed ones mean
+            that it is lost. None: silence means nothing.
+        restore_stored_values: Keep a journal of what scripts store, and put it back when a host was lost
+            (`SessionReset.restored_keys`). Each script then has more before it in its first line, and a restored
+            session has used its first cell id.
     """
 
     output_truncation: OutputTruncation = OutputTruncation.CLIENT
@@ -112,6 +117,10 @@ class SessionOptions:
     cell_execution_limits: CellExecutionLimits | None = None
 
     max_pending_tool_calls: int | None = attrs.field(default=None, validator=_not_negative)
+
+    heartbeat_interval_s: int | None = attrs.field(default=None, validator=_not_negative)
+
+    restore_stored_values: bool = False
 
 
 @attrs.frozen

@@ -111,6 +111,7 @@ class Waits:
         if execution is not None:
             with self._link.bounded(Operation.CELL_CLOSURE, float("inf")):
                 await self._executions.hold_back(execution, response)
+        self._executions.note_ending(host_cell_id, response)
         return LiveCell(response, buffered_for_ns=buffered_ns)
 
 

@@ -206,6 +206,8 @@ class Host:
         self.requests: list[tuple[str, dict[str, str]]] = []
         self.refusals: dict[str, list[Abort]] = {}
         self.knows_modes = True
+        self.keeps_catalogues = False
+        self.subscriptions: list[wire.SubscribeToToolCallsRequest] = []
         self.routes: list[str] = []
         self.unread_openings = 0
         self.opened_modes: list[int] = []
@@ -259,7 +261,11 @@ class Host:
         session = HostSession(self, str(uuid.uuid4()), route)
         self.sessions[session.session_id] = session
         mode = int(request.output_truncation) if self.knows_modes else 0
-        opened = wire.SessionOpened(session_id=session.session_id, output_truncation=2 if mode == 2 else 0)
+        opened = wire.SessionOpened(
+            session_id=session.session_id,
+            output_truncation=2 if mode == 2 else 0,
+            supports_catalog_revision=self.keeps_catalogues,
+        )
         try:
             await send(self.first_event or wire.SessionEvent(opened=opened))
             with trio.CancelScope() as scope:
@@ -278,6 +284,7 @@ class Host:
         self, call: ServerCall, request: wire.SubscribeToToolCallsRequest, send: Send
     ) -> None:
         await self._arrived(call)
+        self.subscriptions.append(request)
         session = self._session(request.session_id)
         if self.subscribe_hook is not None:
             await self.subscribe_hook(call, request, send)

@@ -206,3 +206,52 @@ async def test_a_script_with_everything_runs_through_client_and_host(provider: S
     assert [call.input for call in recorder.calls] == [{"v": "value"}]
     assert [notification.text for notification in recorder.notifications] == ["notice"]
     assert recorder.closed == ["1", "2", "3"]
+
+
+async def test_stored_values_kept_in_a_journal_are_put_back_and_clearly_marked(
+    proxy: Proxy, provider: SessionProvider
+) -> None:
+    heard = Recorder()
+    session = await provider.create_session(SessionOptions(restore_stored_values=True))
+    await run(session, "store('kept', {deep: [1, 'x', null]}); store(7, 'seven'); text(store.length)", heard)
+    await run(session, "store('kept', {deep: 2}); notify('heard'); throw 'stored all the same'", heard)
+    cell = await session.execute(request("store('never', 1); await new Promise(() => {})", yield_time_ms=1))
+    await cell.initial_response()
+    await session.terminate(cell.cell_id)
+    proxy.refuse_next(StatusCode.NOT_FOUND, LOST)
+    with pytest.raises(HostCallFailed):
+        await run(session, "store('kept', 'never')")
+    with pytest.raises(SessionReset) as reset:
+        await run(session, "store('kept', 'never')")
+    response = await run(session, "text([load('kept'), load('7'), load('never')])")
+    proxy.refuse_next(StatusCode.NOT_FOUND, LOST)
+    with pytest.raises(HostCallFailed):
+        await run(session, "1")
+    with pytest.raises(SessionReset) as again:
+        await run(session, "1")
+    await session.shutdown()
+
+    assert [one.text for one in heard.notifications] == ["heard"]
+    assert reset.value.restored_keys == ("7", "kept")
+    assert reset.value.lost.stored_keys == ("7", "kept")
+    assert str(reset.value).endswith("Restored from the client's journal of stored values: '7', 'kept'.")
+    assert told(response) == printed("g2:2", '[{"deep":2},"seven",null]')
+    assert {*again.value.restored_keys} == {"7", "kept"}
+
+
+async def test_a_journal_changes_nothing_that_a_script_sees(proxy: Proxy, provider: SessionProvider) -> None:
+    plain = await provider.create_session()
+    kept = await provider.create_session(SessionOptions(restore_stored_values=True))
+    scripts = [
+        "try { store(Symbol(), 1) } catch (e) { text(e) }",
+        "try { store('a', undefined) } catch (e) { text(e) }",
+        "try { store('a', () => 1) } catch (e) { text(e) }",
+        "try { store({toString() { throw 'no' }}, 1) } catch (e) { text(e) }",
+        "let n = 0; store({toString: () => { n++; return 'k' }}, {toJSON: () => ++n}); text([n, load('k')])",
+        "store('a', 1); text([typeof store, store('b', 2), Object.keys(globalThis).includes('store')])",
+        "throw new Error('where')",
+        "\nthrow new Error('where')",
+    ]
+    for script in scripts[:6] + scripts[7:]:
+        one, other = await run(plain, script), await run(kept, script)
+        assert told(one)[1:] == told(other)[1:], script
