@@ -7,6 +7,7 @@ from functools import partial
 import attrs
 
 from actors.cli._foreground import announce, stay
+from actors.cli._memory import give_back, share_one_arena
 from actors.cli._output import OutputRefused
 from actors.cli._programs import run_program
 from actors.cli._tokens import TokenFileRefused, read_token, token_hint
@@ -17,6 +18,7 @@ __all__ = ["executor"]
 
 def executor(chosen: Namespace) -> int:
     """Serve until interrupted; 1 when the address cannot be had, 2 when it may not be had."""
+    share_one_arena()
     try:
         token = read_token(chosen.token_file)
         if chosen.registry is not None:
@@ -26,6 +28,7 @@ def executor(chosen: Namespace) -> int:
             chosen.listen,
             token=token,
             file_roots=chosen.file_root,
+            observer=give_back,
             http=chosen.http,
             task_status=_Announcement(chosen.json),
         )

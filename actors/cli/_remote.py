@@ -9,6 +9,7 @@ from functools import partial
 import attrs
 
 from actors.cli._foreground import announce, stay
+from actors.cli._memory import give_back
 from actors.cli._programs import run_program
 from actors.executor import RemoteExecutor, serve_remote_executor
 from actors.harness import RELAY_RECOVERY, Client, RelayDialer, open_client
@@ -41,6 +42,7 @@ async def _serve(chosen: Namespace, token: str, identity: Identity) -> None:
             chosen.environment_id,
             identity,
             file_roots=chosen.file_root,
+            observer=give_back,
             http=chosen.http,
             report=_Teller(),
             task_status=_Announcement(chosen.json),

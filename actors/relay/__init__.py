@@ -12,6 +12,7 @@ from actors.relay._budget import FailureBudget as FailureBudget
 from actors.relay._connection import Dialer as Dialer
 from actors.relay._connection import PhysicalConnection as PhysicalConnection
 from actors.relay._errors import AckBeyondSent as AckBeyondSent
+from actors.relay._errors import AddressUnusable as AddressUnusable
 from actors.relay._errors import CiphertextBufferFull as CiphertextBufferFull
 from actors.relay._errors import ConnectionLost as ConnectionLost
 from actors.relay._errors import DialFailed as DialFailed
@@ -72,6 +73,7 @@ from actors.relay._websocket import retry_after_s as retry_after_s
 __all__ = [
     "Ack",
     "AckBeyondSent",
+    "AddressUnusable",
     "Cause",
     "CiphertextBufferFull",
     "ConnectionLost",

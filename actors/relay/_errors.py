@@ -160,6 +160,11 @@ class DialFailed(RelayError):
     def __init__(self, target: str, detail: str) -> None:
         super().__init__(f"failed to connect to exec-server websocket `{target}`: {detail}")
         self.target, self.detail = target, detail
+        self.retry_after_s: float | None = None
+
+
+class AddressUnusable(DialFailed):
+    """The address is none that can be dialled, now or later: whoever gave it must give another."""
 
 
 class DialRefused(DialFailed):

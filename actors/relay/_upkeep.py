@@ -13,7 +13,14 @@ import attrs
 import trio
 
 from actors.relay._connection import Dialer, PhysicalConnection
-from actors.relay._errors import ConnectionLost, DialFailed, DialRefused, DisconnectReason, RelayError
+from actors.relay._errors import (
+    AddressUnusable,
+    ConnectionLost,
+    DialFailed,
+    DialRefused,
+    DisconnectReason,
+    RelayError,
+)
 from actors.relay._redial import Redial
 
 __all__ = ["ExecutorRegistration", "RegistrarFailed", "UpkeepEvent", "keep_executor_connected"]
@@ -105,16 +112,19 @@ async def keep_executor_connected(
             if not error.retryable:
                 raise
             what, why, retry_after_s = "registration failed", str(error), error.retry_after_s
-        except DialRefused as error:
-            what, why, retry_after_s = "dial failed", str(error), error.retry_after_s
-            if 400 <= error.status < 500:
-                registration, at_once = None, has_worked
         except DialFailed as error:
-            what, why = "dial failed", str(error)
+            what, why, retry_after_s = "dial failed", str(error), error.retry_after_s
+            if _is_spent(error):
+                registration, at_once = None, has_worked
         wait_s = 0.0 if at_once else plan.delay_s(spread(), retry_after_s)
         plan = plan.failed()
         report(UpkeepEvent(what=what, why=why, retry_in_s=wait_s))
         await trio.sleep(wait_s)
+
+
+def _is_spent(error: DialFailed) -> bool:
+    """Whether dialling the same address again leads nowhere, and the registry may know a better one."""
+    return isinstance(error, AddressUnusable) or (isinstance(error, DialRefused) and 400 <= error.status < 500)
 
 
 async def _serve_once(

@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from ssl import SSLContext, create_default_context
 from typing import cast
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 import attrs
 import trio
@@ -13,7 +13,7 @@ import trio_websocket
 from wsproto.utilities import LocalProtocolError
 
 from actors.relay._background import open_background
-from actors.relay._errors import ConnectionLost, DialFailed, DialRefused, DisconnectReason
+from actors.relay._errors import AddressUnusable, ConnectionLost, DialFailed, DialRefused, DisconnectReason
 from actors.relay._limits import RelayLimits
 from actors.relay._liveness import Liveness, LivenessAction
 
@@ -218,6 +218,7 @@ class WebSocketDialer:
         """Connect for as long as the context lasts.
 
         Raises:
+            AddressUnusable: It is none that can be dialled, now or later.
             DialRefused: The other side answered with a plain HTTP status.
             DialFailed: Nobody answered, or not in time, or not as a WebSocket.
 
@@ -245,11 +246,8 @@ class WebSocketDialer:
             raise DialFailed(target, detail) from None
 
     async def _shake_hands(self, nursery: trio.Nursery, url: str) -> WebSocketConnection:
-        parts = urlsplit(url)
-        if parts.scheme not in _PORTS or not parts.hostname:
-            raise ValueError("not a ws or wss URL")
-        port = parts.port or _PORTS[parts.scheme]
-        stream = await self._open(parts.scheme, parts.hostname, port)
+        parts, host, port = _checked_url(url)
+        stream = await self._open(parts.scheme, host, port)
         listening = _ListeningStream(stream)
         resource = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         try:
@@ -285,6 +283,18 @@ class WebSocketDialer:
             return stream
         context = self.ssl_context or create_default_context()
         return trio.SSLStream(stream, context, server_hostname=host, https_compatible=True)
+
+
+def _checked_url(url: str) -> tuple[SplitResult, str, int]:
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        # Its text may hold the whole URL, and with it a secret.
+        raise AddressUnusable(cut_url(url), "it is no URL") from None
+    if parts.scheme not in _PORTS or not host:
+        raise AddressUnusable(cut_url(url), "it is no ws or wss URL")
+    return parts, host, port or _PORTS[parts.scheme]
 
 
 def _retry_after_of(headers: Sequence[tuple[bytes, bytes]]) -> float | None:

@@ -15,6 +15,7 @@ from wsproto import ConnectionType, WSConnection
 from wsproto.events import AcceptConnection, BytesMessage, CloseConnection, Event, Ping, Pong, RejectConnection, Request
 
 from actors.relay import (
+    AddressUnusable,
     ConnectionLost,
     DialFailed,
     DialRefused,
@@ -322,7 +323,7 @@ async def test_a_peer_that_says_nothing_is_given_up(autojump_clock: trio.testing
 
 @pytest.mark.parametrize("url", ["", "http://relay.example/x", "relay", "ws://", "ws://relay.example:99999/"])
 async def test_an_unusable_address_is_refused(url: str) -> None:
-    with pytest.raises(DialFailed):
+    with pytest.raises(AddressUnusable, match="it is no"):
         async with WebSocketDialer().dial(url):
             pass
 

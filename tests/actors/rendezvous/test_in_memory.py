@@ -284,6 +284,48 @@ async def test_an_address_that_had_worked_is_replaced_at_once_and_one_that_never
     assert waits == [1, 1, 0, 4, 8], "the second address worked for 20 s: only its refusal is followed at once"
 
 
+@pytest.mark.parametrize("url", ["", "nonsense", "http://relay.example/x", "ws://", "ws://[::1/x?ticket=secret"])
+async def test_an_address_that_can_never_be_dialled_is_not_dialled_again_but_another_one_asked_for(
+    url: str, autojump_clock: trio.testing.MockClock
+) -> None:
+    """Executors in the field redial such an address for ever (9.2, item 24). Mutant: keep the registration."""
+    events: list[UpkeepEvent] = []
+    memory = MemoryDialer()
+    memory.listen("ws://good", lambda connection: None)
+
+    class Given:
+        environment_id, executor_registration_id = "env", "reg"
+
+        def __init__(self, url: str) -> None:
+            self.url = url
+
+    urls = [url, url, "ws://good"]
+
+    async def register() -> Given:
+        await trio.lowlevel.checkpoint()
+        return Given(urls.pop(0))
+
+    class Dialer:
+        @asynccontextmanager
+        async def dial(self, url: str) -> AsyncGenerator[PhysicalConnection, None]:
+            dialer = memory if url == "ws://good" else WebSocketDialer()
+            async with dialer.dial(url) as connection:
+                yield connection
+
+    async def live(connection: PhysicalConnection, registration: object) -> DisconnectReason:
+        await trio.sleep(1000)
+        return DisconnectReason.PEER_CLOSE
+
+    with trio.move_on_after(100):
+        await keep_executor_connected(
+            register, live, dialer=Dialer(), redial=Redial(quick_tries=0), spread=lambda: 1.0, report=events.append
+        )
+
+    assert [event.what for event in events] == ["registered", "dial failed"] * 2 + ["registered", "connected"]
+    assert [event.retry_in_s for event in events if event.retry_in_s] == [1, 2], "no tight loop with a bad registry"
+    assert "secret" not in str(events)
+
+
 async def test_a_final_refusal_ends_the_attempts() -> None:
     async def register() -> None:
         raise RegistrarFailed("no", retryable=False)

@@ -104,8 +104,7 @@ async def open_place(body: str, road: str, tmp_path: Path) -> AsyncGenerator[Pla
             yield Place(body, road, url, WebSocketDialer(), root)
         else:
             world = await stack.enter_async_context(open_world(body, home))
-            next_bundle = partial(world.registry.connect, "env", HARNESS.public_key)
-            yield Place(body, road, "env", RelayDialer(next_bundle, HARNESS), root)
+            yield Place(body, road, "env", world.relay_dialer(), root)
 
 
 @asynccontextmanager
@@ -176,6 +175,10 @@ class World:
 
     def provider(self) -> CountingProvider:
         return CountingProvider(self.registry)
+
+    def relay_dialer(self) -> RelayDialer:
+        next_bundle = partial(self.registry.connect, "env", HARNESS.public_key)
+        return RelayDialer(next_bundle, HARNESS, dialer=self.dialer)
 
 
 @asynccontextmanager
