@@ -55,6 +55,12 @@ def _executor(chosen: Namespace) -> int:
     return executor(chosen)
 
 
+def _codemode_host(chosen: Namespace) -> int:
+    from actors.cli._codemode_host import codemode_host
+
+    return codemode_host(chosen)
+
+
 def _run(chosen: Namespace) -> int:
     from actors.cli._run import run
 
@@ -71,6 +77,7 @@ _COMMANDS: Final[dict[str, Callable[[Namespace], int]]] = {
     "demo": _demo,
     "serve": _serve,
     "executor": _executor,
+    "codemode-host": _codemode_host,
     "run": _run,
     "doctor": _doctor,
 }

@@ -9,6 +9,7 @@ from typing import Any, NoReturn, Protocol
 __all__ = ["parse"]
 
 LISTEN_DEFAULT = "ws://127.0.0.1:0"
+CODEMODE_DEFAULT = "grpc://127.0.0.1:0"
 REGISTRY_DEFAULT = "http://127.0.0.1:0"
 
 
@@ -27,7 +28,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and end")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for describe in (_demo, _serve, _executor):
+    for describe in (_demo, _serve, _executor, _codemode_host):
         describe(commands)
     with_value = _run(commands)
     _doctor(commands)
@@ -214,6 +215,46 @@ exit codes:
   130, 143   greenroom was interrupted or terminated; the command was killed
   141   nobody reads the output any more; the command was killed
 """
+
+
+def _codemode_host(commands: _Commands) -> None:
+    command = commands.add_parser(
+        "codemode-host",
+        help="serve code sessions: JavaScript cells over gRPC",
+        description="Run JavaScript cells in leased sessions, each session in processes of its own, and serve them "
+        "over gRPC. Prints its address. SIGTERM or an interrupt lets cells that are waited for end first.",
+    )
+    command.add_argument(
+        "--listen",
+        default=CODEMODE_DEFAULT,
+        metavar="URL",
+        help="grpc://ADDRESS:PORT, port 0 picks a free one, or unix:PATH (default: %(default)s); anything but "
+        "loopback and unix sockets is refused without a token and a certificate",
+    )
+    command.add_argument("--token-file", metavar="PATH", help="a file that holds the bearer token callers have to show")
+    command.add_argument("--tls-certificate", metavar="PATH", help="a certificate chain in PEM, to speak TLS")
+    command.add_argument("--tls-key", metavar="PATH", help="its key")
+    command.add_argument("--engine", metavar="PATH", help="the deno or node to use (default: the first that is found)")
+    command.add_argument(
+        "--process-per-cell", action="store_true", help="use no process for a second cell, not even of one session"
+    )
+    command.add_argument(
+        "--require-walls",
+        action="store_true",
+        help="refuse to start where the system cannot confine engine processes (Landlock, seccomp, no_new_privs)",
+    )
+    numbers = (
+        ("--heap-mib", int, 512, "room for JavaScript in one process, and the most a session may ask for"),
+        ("--warm-engines", int, 2, "processes kept ready for the first cells of sessions"),
+        ("--cells-max", int, 2048, "live cells of all sessions together"),
+        ("--cells-per-session-max", int, 2048, "live cells of one session"),
+        ("--cell-deadline-s", float, None, "how long a cell may run (default: for ever)"),
+        ("--drain-s", float, 10.0, "how long cells that are waited for may run on when this program is asked to end"),
+    )
+    for name, kind, default, text in numbers:
+        told = text if default is None else f"{text} (default: %(default)s)"
+        command.add_argument(name, type=kind, default=default, metavar="N" if kind is int else "S", help=told)
+    command.add_argument("--json", action="store_true", help="print address, engine and walls as a JSON object")
 
 
 def _run(commands: _Commands) -> Collection[str]:

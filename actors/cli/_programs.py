@@ -6,7 +6,7 @@ from typing import Final
 
 import trio
 
-__all__ = ["INTERRUPTED", "INTERRUPTED_FROM", "run_program"]
+__all__ = ["INTERRUPTED", "INTERRUPTED_FROM", "run_program", "run_program_politely"]
 
 INTERRUPTED_FROM: Final = 128
 """Exit codes above this say which signal ended the program, as a shell says it."""
@@ -37,6 +37,38 @@ def run_program(program: Callable[[], Awaitable[int]], *, stopping: trio.Event |
         return INTERRUPTED_FROM + caught[0]
 
     return _plainly(guarded)
+
+
+def run_program_politely(program: Callable[[trio.Event], Awaitable[int]]) -> int:
+    """As `run_program`, but the first SIGINT or SIGTERM only sets an event; the second one cancels.
+
+    Returns:
+        What the program returned, or 128 + n after a second signal n.
+    """
+
+    async def guarded() -> int:
+        caught: list[int] = []
+        with trio.open_signal_receiver(*_SIGNALS) as signals:
+            async with trio.open_nursery() as nursery:
+                asked = trio.Event()
+                nursery.start_soon(_ask_then_cancel, signals, asked, nursery.cancel_scope, caught)
+                code = await program(asked)
+                nursery.cancel_scope.cancel()
+                return code
+        return INTERRUPTED_FROM + caught[-1]
+
+    return _plainly(guarded)
+
+
+async def _ask_then_cancel(
+    signals: AsyncIterator[int], asked: trio.Event, scope: trio.CancelScope, caught: list[int]
+) -> None:
+    async for number in signals:
+        caught.append(number)
+        if asked.is_set():
+            scope.cancel()
+            return
+        asked.set()
 
 
 def _plainly(guarded: Callable[[], Awaitable[int]]) -> int:

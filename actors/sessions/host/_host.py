@@ -1,7 +1,9 @@
 """A host: an engine, sessions and their cells as supervised children, and the listener in front of them."""
 
+import ssl
 import tempfile
-from collections.abc import Sequence
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any, Final, TypeVar
 
 import attrs
@@ -19,8 +21,6 @@ from actors.sessions.grpc import (
     Status,
     StatusCode,
     addresses_of,
-    listen_tcp,
-    listen_unix,
     server_stream,
     unary,
     unary_now,
@@ -28,7 +28,10 @@ from actors.sessions.grpc import (
 from actors.sessions.host._alarms import Alarms
 from actors.sessions.host._engine_shelf import EngineShelf, ShelfOptions
 from actors.sessions.host._engines import Engine, find_engine
+from actors.sessions.host._errors import WallsMissing
 from actors.sessions.host._health import answer_http1
+from actors.sessions.host._launching import GuardLauncher, Walls, launcher_for
+from actors.sessions.host._listening import guarded, read_listen
 from actors.sessions.host._pool import EnginePool
 from actors.sessions.host._service import CodeModeService
 from actors.sessions.host._session import Session, SessionOptions
@@ -59,6 +62,9 @@ class HostOptions:
         cells_per_engine_max: Cells that one process may serve; 1 gives every cell its own, None is what suits the
             engine.
         cell_deadline_s: How long a script may run; None is for ever.
+        walls_required: Whether to refuse to start where an engine process would not stand behind every wall of `WALLS`.
+        token: A bearer token that every call has to show; None asks for none.
+        ssl_context: With a certificate, to speak TLS.
     """
 
     engine_path: str | None = None
@@ -77,25 +83,34 @@ class HostOptions:
 
     cell_deadline_s: float | None = attrs.field(default=None, validator=_positive)
 
+    walls_required: bool = False
+
+    token: str | None = attrs.field(default=None, repr=False)
+
+    ssl_context: ssl.SSLContext | None = attrs.field(default=None, repr=False)
+
 
 @attrs.frozen(kw_only=True)
 class HostStatistics:
-    """What a host is doing."""
+    """What a host is doing.
+
+    Attributes:
+        sessions: Open sessions.
+        cells: Live cells.
+        engines: Engine processes, the warm ones too.
+        engines_started: Engine processes that were ever started.
+        walls: Limits of the operating system that hold for the latest engine process.
+    """
 
     sessions: int
-    """Open sessions."""
 
     cells: int
-    """Live cells."""
 
     engines: int
-    """Engine processes, the warm ones too."""
 
     engines_started: int
-    """Engine processes that were ever started."""
 
     walls: tuple[str, ...]
-    """Limits of the operating system that hold for the latest engine process."""
 
 
 class Host:
@@ -163,6 +178,11 @@ class Host:
             raise
         return session
 
+    def drain(self) -> None:
+        """Let every session end once nobody waits for one of its cells."""
+        for session in [*self._sessions.values()]:
+            session.drain()
+
     def _granted(self, heap_bytes: int) -> int:
         """Hold what a session asks for between what an engine needs and what this host gives."""
         return max(_HEAP_LEAST_BYTES, min(heap_bytes, self._options.heap_bytes))
@@ -184,6 +204,89 @@ async def _keep(session: Session, *, task_status: ChildStatus[None]) -> None:
         session.end()
 
 
+class RunningHost:
+    """A host that serves."""
+
+    def __init__(self, host: Host, server: Server, endpoint: str, engine: Engine, walls: Walls) -> None:
+        self._host, self._server = host, server
+        self.endpoint = endpoint
+        """What to dial."""
+        self.engine = engine
+        """What runs JavaScript."""
+        self.walls = walls
+        """What stands around it."""
+
+    def statistics(self) -> HostStatistics:
+        """Count what there is."""
+        return self._host.statistics()
+
+    async def drain(self, *, grace_s: float) -> None:
+        """Take no new connections and calls, end each session once nobody waits for its cells, and all after `grace_s`.
+
+        Cancelled:
+            The draining goes on; only the bound is gone.
+        """
+        self._host.drain()
+        await self._server.drain(grace_s=grace_s)
+
+
+@asynccontextmanager
+async def open_host(listen: str, *, options: HostOptions | None = None) -> AsyncIterator[RunningHost]:
+    """Serve code sessions while the block runs.
+
+    Args:
+        listen: `grpc://ADDRESS:PORT`, port 0 for a free one, or `unix:PATH`.
+        options: How cells are run.
+
+    Raises:
+        EngineNotFound: There is nothing to run JavaScript with.
+        ListenRefused: Others could reach the address, and there is no token or no TLS.
+        WallsMissing: Walls are required, and cannot all be had.
+        ValueError: `listen` cannot be read.
+        OSError: The address cannot be listened on.
+
+    Cancelled:
+        Leases end, cells are terminated, engine processes are killed and reaped.
+    """
+    options = options or HostOptions()
+    where = read_listen(listen)
+    where.check(token=options.token is not None, tls=options.ssl_context is not None)
+    engine = await trio.to_thread.run_sync(find_engine, options.engine_path)
+    with tempfile.TemporaryDirectory(prefix="greenroom-", ignore_cleanup_errors=True) as place:
+        async with open_root("code-sessions") as root:
+            alarms, launcher = Alarms(), launcher_for(engine, place)
+            if isinstance(launcher, GuardLauncher):
+                # The first to start is the last to end: processes are ended through it.
+                await root.start_child(ChildSpec("guard", launcher.run))
+            engines = EnginePool(
+                await root.start_pool("engines"),
+                launcher,
+                engine,
+                place,
+                heap_bytes=options.heap_bytes,
+                warm=options.warm_engines,
+                starters=options.starters,
+            )
+            engines.refill()
+            await root.start_child(ChildSpec("alarms", alarms.run))
+            await root.start_child(ChildSpec("memory", engines.watch))
+            walls = await launcher.probe(place)
+            if options.walls_required and walls.missing:
+                raise WallsMissing(walls.missing)
+            host = Host(options, engine, await root.start_pool("sessions"), engines, alarms)
+            routes = routes_for(CodeModeService(host))
+            server = Server(routes if options.token is None else guarded(routes, options.token), _server_options())
+            async with trio.open_nursery() as nursery:
+                listeners = await where.open(options.ssl_context)
+                await nursery.start(server.serve, listeners)
+                endpoint = where.endpoint(addresses_of(listeners)[0], tls=options.ssl_context is not None)
+                try:
+                    yield RunningHost(host, server, endpoint, engine, walls)
+                finally:
+                    engines.stop()
+                    nursery.cancel_scope.cancel()
+
+
 async def serve_host(
     listen: str,
     *,
@@ -193,51 +296,23 @@ async def serve_host(
     """Serve code sessions until cancelled; `task_status` is given the endpoint to dial.
 
     Args:
-        listen: `grpc://ADDRESS:PORT`, port 0 for a free one, or `unix:PATH`.
+        listen: As `open_host` takes it.
         options: How cells are run.
         task_status: As `nursery.start` and supervisors give it.
 
     Raises:
         EngineNotFound: There is nothing to run JavaScript with.
+        ListenRefused: Others could reach the address, and there is no token or no TLS.
+        WallsMissing: Walls are required, and cannot all be had.
         ValueError: `listen` cannot be read.
         OSError: The address cannot be listened on.
 
     Cancelled:
-        Leases end, cells are terminated, engine processes are killed and reaped.
+        As `open_host`.
     """
-    options = options or HostOptions()
-    engine = await trio.to_thread.run_sync(find_engine, options.engine_path)
-    listeners, prefix = await _listeners(listen)
-    with tempfile.TemporaryDirectory(prefix="greenroom-", ignore_cleanup_errors=True) as place:
-        async with open_root("code-sessions") as root:
-            alarms = Alarms()
-            engines = EnginePool(
-                await root.start_pool("engines"),
-                engine,
-                place,
-                heap_bytes=options.heap_bytes,
-                warm=options.warm_engines,
-                starters=options.starters,
-            )
-            await root.start_child(ChildSpec("alarms", alarms.run))
-            await root.start_child(ChildSpec("memory", engines.watch))
-            host = Host(options, engine, await root.start_pool("sessions"), engines, alarms)
-            engines.refill()
-            server = Server(routes_for(CodeModeService(host)), _server_options())
-            task_status.started(prefix + addresses_of(listeners)[0])
-            try:
-                await server.serve(listeners)
-            finally:
-                engines.stop()
-
-
-async def _listeners(listen: str) -> tuple[Sequence[trio.abc.Listener[Any]], str]:
-    if listen.startswith("unix:"):
-        return listen_unix(listen.removeprefix("unix:").removeprefix("//")), "unix:"
-    address, colon, port = listen.removeprefix("grpc://").rpartition(":")
-    if not listen.startswith("grpc://") or not colon or not port.isdecimal() or int(port) > 65535:
-        raise ValueError(f"a host listens on grpc://ADDRESS:PORT or unix:PATH, not on {listen!r}")
-    return await listen_tcp(address.strip("[]"), int(port)), "http://"
+    async with open_host(listen, options=options) as running:
+        task_status.started(running.endpoint)
+        await trio.sleep_forever()
 
 
 def _server_options() -> ServerOptions:

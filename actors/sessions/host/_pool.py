@@ -7,6 +7,7 @@ from typing import Final
 import trio
 
 from actors.sessions.host._engines import Engine
+from actors.sessions.host._launching import Launcher
 from actors.sessions.host._process import EngineProcess
 from actors.sessions.host._walls import BEYOND_HEAP_BYTES, resident_bytes
 from supervision import ChildSpec, ChildStatus, Pool, Restart
@@ -45,9 +46,17 @@ class EnginePool:
     """Starts processes ahead, hands each to one session for good, and watches the memory of all."""
 
     def __init__(
-        self, children: Pool, engine: Engine, place: str, *, heap_bytes: int, warm: int, starters: int
+        self,
+        children: Pool,
+        launcher: Launcher,
+        engine: Engine,
+        place: str,
+        *,
+        heap_bytes: int,
+        warm: int,
+        starters: int,
     ) -> None:
-        self._children, self._engine, self._place = children, engine, place
+        self._children, self._launcher, self._engine, self._place = children, launcher, engine, place
         self._heap_bytes, self._warm, self._starters = heap_bytes, warm, starters
         self._ready: deque[EngineProcess] = deque()
         self._starting: set[EngineProcess] = set()
@@ -83,7 +92,9 @@ class EnginePool:
             heap_bytes = self._wanted()
             if heap_bytes is None:
                 return
-            process = EngineProcess(self._engine, heap_bytes, self._place, on_ready=self._on_ready, on_end=self._on_end)
+            process = EngineProcess(
+                self._launcher, self._engine, heap_bytes, self._place, on_ready=self._on_ready, on_end=self._on_end
+            )
             self._starting.add(process)
             self.alive.add(process)
             self.started += 1

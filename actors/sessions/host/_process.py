@@ -3,7 +3,6 @@
 import contextlib
 import os
 import signal
-import subprocess
 import sys
 from collections import deque
 from collections.abc import Callable
@@ -13,6 +12,7 @@ import trio
 
 from actors.sessions.host._engines import PRELUDE, Engine
 from actors.sessions.host._frames import BadFrame, Frame, FrameDecoder, encode
+from actors.sessions.host._launching import Launcher, Started
 from actors.sessions.host._walls import confine, resident_bytes
 from supervision import ChildStatus
 
@@ -38,6 +38,7 @@ class EngineProcess:
 
     def __init__(
         self,
+        launcher: Launcher,
         engine: Engine,
         heap_bytes: int,
         place: str,
@@ -45,9 +46,9 @@ class EngineProcess:
         on_ready: "Callable[[EngineProcess], object]",
         on_end: "Callable[[EngineProcess], object]",
     ) -> None:
-        self._engine, self._place = engine, place
+        self._launcher, self._engine, self._place = launcher, engine, place
         self._on_ready, self._on_end = on_ready, on_end
-        self._process: trio.Process | None = None
+        self._process: Started | None = None
         self._pending: deque[bytes] = deque()
         self._pending_bytes = 0
         self._more = trio.lowlevel.ParkingLot()
@@ -90,15 +91,12 @@ class EngineProcess:
         """
         task_status.started(self)
         try:
-            self._process = await trio.lowlevel.open_process(
+            self._process, walls = await self._launcher.start(
                 self._engine.command(self.heap_bytes),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                cwd=self._place,
-                env={"TZ": "UTC", "LANG": "en_US.UTF-8", "NO_COLOR": "1", "DENO_DIR": self._place, "HOME": self._place},
-                start_new_session=True,
+                {"TZ": "UTC", "LANG": "en_US.UTF-8", "NO_COLOR": "1", "DENO_DIR": self._place, "HOME": self._place},
+                self._place,
             )
+            self.walls = walls.active
             _widen(self._process)
             await self._serve(self._process)
         except OSError as error:
@@ -109,7 +107,7 @@ class EngineProcess:
                 await self._reap()
             self._ended()
 
-    async def _serve(self, process: trio.Process) -> None:
+    async def _serve(self, process: Started) -> None:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._write_pending)
             nursery.start_soon(self._keep_errors)
@@ -119,7 +117,7 @@ class EngineProcess:
             await self._read_frames(process)
             nursery.cancel_scope.cancel()
 
-    async def _read_frames(self, process: trio.Process) -> None:
+    async def _read_frames(self, process: Started) -> None:
         assert process.stdout is not None
         size = _READ_BYTES
         while True:
@@ -157,7 +155,7 @@ class EngineProcess:
     def _became_ready(self) -> None:
         assert self._process is not None
         self.ready = True
-        self.walls = confine(self._process.pid, self.heap_bytes)
+        self.walls += confine(self._process.pid, self.heap_bytes)
         self.resident_start_bytes = resident_bytes(self._process.pid)
         self._on_ready(self)
 
@@ -269,7 +267,7 @@ async def _receive(stream: trio.abc.ReceiveStream, size: int) -> bytes:
             continue
 
 
-def _widen(process: trio.Process) -> None:
+def _widen(process: Started) -> None:
     """Let more lie in its pipes at a time, where the system allows that: fewer turns for large texts."""
     if sys.platform != "linux":
         return

@@ -111,6 +111,7 @@ class Session:
             on_cancel=self._call_cancelled,
         )
         self.ended = trio.Event()
+        self._draining = False
 
     @property
     def cut_output(self) -> bool:
@@ -190,6 +191,14 @@ class Session:
         observation.end()
         observation.cell.machine.retire(observation.observer)
         self._taken(observation)
+        if self._draining:
+            self.drain()
+
+    def drain(self) -> None:
+        """End once nobody waits for a cell: the connection takes no new calls, so nobody can ask again."""
+        self._draining = True
+        if not self.executions.active and not self.waits.active:
+            self.alarms.set(0, self.end)  # Later, so that what was just observed is told first.
 
     def _taken(self, observation: Observation) -> None:
         if observation.cell.machine.phase is Phase.OVER:
