@@ -81,7 +81,7 @@ class World:
         try:
             await me.end.wait()
         except trio.Cancelled:
-            if on_stop == "crash" and not task_status.killed:
+            if on_stop == "crash" and not task_status._killed:
                 raise Crash(name) from None
             raise
         if me.exit == "crash":
