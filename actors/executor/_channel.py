@@ -1,9 +1,9 @@
 """The seam between the executor and whatever carries its messages."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
-__all__ = ["CloseReason", "MessageChannel"]
+__all__ = ["CloseReason", "EagerChannel", "MessageChannel", "Outlet"]
 
 CloseReason = tuple[int, str]
 """A WebSocket close code and a short text; a transport without codes shows the text."""
@@ -43,4 +43,32 @@ class MessageChannel(Protocol):
 
     async def close(self, reason: CloseReason) -> None:
         """End the connection, telling the peer why if it listens; bounded, whatever the peer does."""
+        ...
+
+
+class Outlet(Protocol):
+    """Where an eager channel takes messages from by itself."""
+
+    def uncork(self) -> None:
+        """Leave what is there to the task that sends."""
+        ...
+
+    def take_now(self) -> Sequence[bytes]:
+        """Take what is there."""
+        ...
+
+    def nudge(self) -> None:
+        """Have the task that sends send what the channel holds back, if with nothing more."""
+        ...
+
+
+@runtime_checkable
+class EagerChannel(Protocol):
+    """A channel whose `receive` sends, before it waits for more, what was answered since it waited last.
+
+    So one task answers, without a turn of another one. One write carries all answers to what came in one piece.
+    """
+
+    def send_when_idle(self, outlet: Outlet) -> None:
+        """Take from there from now on."""
         ...

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import trio
 
-from actors.executor._channel import CloseReason, MessageChannel
+from actors.executor._channel import CloseReason, EagerChannel, MessageChannel
 from actors.executor._outbox import Outbox
 from actors.executor._requests import Requests
 from actors.executor._statistics import Counters
@@ -52,6 +52,8 @@ async def serve_connection(
         The channel is closed within its own bound, the session detached.
     """
     outbox = Outbox(room_bytes=outbox_bytes)
+    if isinstance(channel, EagerChannel):
+        channel.send_when_idle(outbox)
     requests: Requests | None = None
     reason: CloseReason = (1001, "the executor is stopping")
     try:
@@ -93,6 +95,7 @@ class _Reader:
     ) -> None:
         self._channel, self._requests, self._outbox = channel, requests, outbox
         self._counters, self._message_bytes_max = counters, message_bytes_max
+        self._is_eager = isinstance(channel, EagerChannel)
 
     async def read(self) -> CloseReason:
         """Read until the end; the reason is ours or the peer's."""
@@ -101,8 +104,11 @@ class _Reader:
             while True:
                 data = await self._channel.receive()
                 self._counters.messages_received += 1
+                if self._is_eager:
+                    self._outbox.cork()
                 self._take(data)
                 if not answers.has_room:
+                    self._outbox.uncork()
                     await answers.wait_room()
         except trio.EndOfChannel:
             return (1000, "the peer ended it")

@@ -23,6 +23,8 @@ __all__ = [
 ]
 
 _CONTROL_BYTES_MAX = 125
+# First bytes of a text or binary message in one frame.
+_WHOLE = frozenset({0x81, 0x82})
 _CLOSE_CODES = frozenset({*range(1000, 1004), *range(1007, 1015), *range(3000, 5000)})
 
 
@@ -121,8 +123,11 @@ class FrameDecoder:
         Raises:
             FrameFault: The peer broke a rule.
         """
-        if self._frame is None and not self._begin_frame():
-            return None
+        if self._frame is None:
+            if (whole := self._take_small()) is not None:
+                return whole
+            if not self._begin_frame():
+                return None
         frame = self._frame
         assert frame is not None, "a begun frame is there"
         self._take_payload(frame)
@@ -130,6 +135,18 @@ class FrameDecoder:
             return None
         payload, self._payload, self._frame = self._payload, bytearray(), None
         return self._finish(frame, payload)
+
+    def _take_small(self) -> WholeMessage | None:
+        """Take a small message in one frame that is all there, the usual case, by the shortest way."""
+        held = self._input
+        if len(held) < 6 or held[0] not in _WHOLE or self._message is not None:
+            return None
+        length = held[1] - 0x80
+        if not 0 <= length < 126 or len(held) < 6 + length or length > self._message_bytes_max:
+            return None
+        data = _unmask(held[6 : 6 + length], bytes(held[2:6]), 0)
+        del held[: 6 + length]
+        return WholeMessage(bytes(data))
 
     def _begin_frame(self) -> bool:
         held = self._input

@@ -92,6 +92,9 @@ class Outbox:
         self._peak = self._sent = self._dropped = self._in_a_row = 0
         self._reader = trio.lowlevel.ParkingLot()
         self._closed = False
+        # Whoever adds will take by itself, at the end of what it does: the reader is not woken for it.
+        self._is_corked = False
+        self._is_nudged = False
 
     def add_answer(self, data: bytes) -> None:
         """Queue an answer to a request; dropped when the connection has ended."""
@@ -107,10 +110,32 @@ class Outbox:
             return
         lane.append(data)
         self._peak = max(self._peak, self.answers.queued_bytes + self.news.queued_bytes)
+        if not self._is_corked:
+            self._reader.unpark()
+
+    def cork(self) -> None:
+        """Wake nobody until `take_now` or `uncork`, which must come before anything is waited for."""
+        self._is_corked = True
+
+    def uncork(self) -> None:
+        """Leave what is there to the reader."""
+        self._is_corked = False
+        if self.answers or self.news:
+            self._reader.unpark()
+
+    def take_now(self) -> list[bytes]:
+        """Uncork, and take what `take` would take next; nothing when nothing is there."""
+        taken = self._take_some()
+        self.uncork()
+        return taken
+
+    def nudge(self) -> None:
+        """Have `take` return, if with nothing: the transport has a rest to send."""
+        self._is_nudged = True
         self._reader.unpark()
 
     async def take(self) -> list[bytes]:
-        """Take the next messages to send, to be sent in one piece: one, or more if they are small.
+        """Take the next messages to send, to be sent in one piece: one, or more if they are small; none when nudged.
 
         Raises:
             trio.EndOfChannel: It was closed.
@@ -118,10 +143,14 @@ class Outbox:
         Cancelled:
             Nothing was taken.
         """
-        while not self.answers and not self.news:
+        while not self.answers and not self.news and not self._is_nudged:
             if self._closed:
                 raise trio.EndOfChannel
             await self._reader.park()
+        self._is_nudged = False
+        return self._take_some()
+
+    def _take_some(self) -> list[bytes]:
         taken: list[bytes] = []
         taken_bytes = 0
         while (self.answers or self.news) and taken_bytes < _TAKE_BYTES:

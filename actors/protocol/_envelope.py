@@ -4,6 +4,7 @@ Sizes are checked before anything is decoded. Unknown members are tolerated. Kno
 """
 
 import json
+from collections.abc import Callable
 from typing import Any, Final, NoReturn, cast
 
 import attrs
@@ -185,10 +186,36 @@ _decoder = json.JSONDecoder(parse_constant=_no_constant)
 _encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
+def _unhurried(value: Any) -> str:
+    return _encoder.encode(value)
+
+
+def _make_writer() -> Callable[[Any], str]:
+    """Give what `_encoder.encode` does, without making the C encoder anew each time: that is most of its time."""
+    make = getattr(json.encoder, "c_make_encoder", None)
+    if make is None:
+        return _unhurried
+    string = json.encoder.encode_basestring
+    chunks = make(None, _encoder.default, string, None, ":", ",", False, False, False)
+    return lambda value: "".join(chunks(value, 0))
+
+
+_write_json = _make_writer()
+
+
+def _read_json(text: str) -> Any:
+    """Read as `_decoder.decode`, which looks for blanks at both ends before it looks whether there are any."""
+    try:
+        value, end = _decoder.raw_decode(text)
+    except ValueError:
+        return _decoder.decode(text)
+    return value if end == len(text) else _decoder.decode(text)
+
+
 def _decode_json(data: bytes | str) -> Any:
     try:
         text = data if isinstance(data, str) else data.decode("utf-8")
-        value = _decoder.decode(text)
+        value = _read_json(text)
         if "\\ud" in text or "\\uD" in text:
             # A lone surrogate has no UTF-8: it would fail later, far from the peer that sent it.
             _encoder.encode(value).encode("utf-8")
@@ -210,6 +237,6 @@ def _decode_json(data: bytes | str) -> Any:
 
 def _encode_json(value: Any) -> bytes:
     try:
-        return _encoder.encode(value).encode("utf-8")
+        return _write_json(value).encode("utf-8")
     except (TypeError, ValueError, RecursionError) as fault:
         raise MalformedMessage(f"value has no JSON form: {fault}") from fault
