@@ -81,3 +81,21 @@ def test_the_first_exit_counts_whatever_the_executor_says_later() -> None:
 
     assert backlog.exited is not None
     assert backlog.exited.exit_code == 7
+
+
+def test_102_a_chunk_beyond_the_whole_budget_is_passed_over_and_what_follows_is_kept() -> None:
+    """Passed over, not lost: the executor still has it, and whoever reads on gets it from there."""
+    log = ProcessLog("p", output=RetainedOutput(bytes_max=10_000))
+    backlog = Backlog("p", held_bytes_max=1000)
+    news = [log.add_output(Stream.STDOUT, data) for data in (b"a", bytes(2000), b"b", b"c")]
+    for each in news:
+        backlog.accept(each)
+
+    assert backlog.held_bytes <= 1000
+    assert backlog.skipped_bytes == 2000
+    assert [backlog.take() for _ in range(4)] == [
+        OutputChunk(1, Stream.STDOUT, b"a"),
+        Skipped(2, 2),
+        OutputChunk(3, Stream.STDOUT, b"b"),
+        OutputChunk(4, Stream.STDOUT, b"c"),
+    ]

@@ -79,3 +79,16 @@ async def test_a_gate_is_open_while_someone_waits_or_nothing_is_full() -> None:
     opened.append(valve.is_open)
 
     assert opened == [True, False, True, False, True]
+
+
+async def test_101_a_reader_of_a_process_that_says_nothing_waits_and_is_not_ended(autojump_clock: object) -> None:
+    async with (
+        open_world(limits=LIMITS) as world,
+        world.client.processes.start(["cat"], pipe_stdin=True) as process,
+    ):
+        with trio.move_on_after(3600) as waited:
+            await anext(process.output())
+        assert waited.cancelled_caught, "not even an hour of silence is an end"
+
+        await process.stdin.write(b"at last")
+        assert await anext(process.output()) == b"at last"
