@@ -2,7 +2,9 @@
 
 Hazard: a task may be woken only while it is parked on this very object. So the object is handed out and the task
 parked without a step between, and whoever wakes it clears `task` first
-(`test_an_ask_is_correct_when_cancelled_at_each_step` and its kin in `tests/actors/core/`).
+(`test_an_ask_is_correct_when_cancelled_at_each_step` and its kin in `tests/actors/core/`). An asker has also put its
+`Ask` into `task.custom_sleep_data`, which trio clears as it cancels: so an ask needs no abort function of its own
+unless it stands in line.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -22,13 +24,16 @@ class Ask:
     """One question: in the mailbox, its asker parked."""
 
     # Filled in by `Reference.ask` and answered by the loop, both in line: a call each would cost a tenth of an ask.
-    __slots__ = ("deadline_s", "message", "seat", "taken", "task", "timeout_s")
+    __slots__ = ("deadline_s", "message", "seat", "taken", "task", "timeout_s", "value")
 
     message: object
     seat: "Seat"
-    # The parked asker; None once the wait has ended in any way.
+    # The parked asker; None once the wait has ended. In the steps from its cancellation to its waking up, the asker is
+    # here and does not wait any more.
     task: Task | None
     taken: bool
+    # The answer, on its way to the asker.
+    value: Any
     timeout_s: float
     deadline_s: float
 
@@ -39,10 +44,9 @@ class Ask:
 
     def fail(self, error: BaseException) -> bool:
         """Raise `error` in the asker; say whether it still waited."""
-        task = self.task
-        if task is None:
+        task, self.task = self.task, None
+        if task is None or task.custom_sleep_data is not self:
             return False
-        self.task = None
         reschedule(task, Error(error))
         return True
 
@@ -55,7 +59,7 @@ class Ask:
         )
 
     def abort(self, _raise_cancel: RaiseCancelT) -> Abort:
-        """End the wait: the asker was cancelled."""
+        """End the wait, which may be one in line: the asker was cancelled."""
         self.task = None
         self.seat.leave_line(self)
         return Abort.SUCCEEDED

@@ -7,7 +7,6 @@ then others get a turn. Without that, an actor that feeds itself would starve th
 from time import perf_counter
 from typing import Any, Final
 
-from outcome import Value
 from trio.lowlevel import checkpoint, reschedule
 
 from actors._actor import Actor
@@ -15,7 +14,7 @@ from actors._ask import Ask, Part
 from actors._errors import Refusal
 from actors._generation import begin, crash, ends_unheard, finish
 from actors._messages import Down, Terminal
-from actors._parking import park
+from actors._parking import AWAKE, park
 from actors._seat import Seat
 from supervision import ChildStatus
 
@@ -67,7 +66,8 @@ async def run_actor(  # noqa: C901, PLR0915 - a message costs less than a call, 
                     item = inbox.popleft()
                     kind = type(item)  # pyright: ignore[reportUnknownVariableType]  # Anything may be told.
                     if kind is Ask or kind is Part:
-                        if item.task is None:
+                        asker = item.task
+                        if asker is None or (kind is Ask and asker.custom_sleep_data is not item):
                             seat.counting().withdrawn += 1
                             continue
                         item.taken = True
@@ -79,11 +79,12 @@ async def run_actor(  # noqa: C901, PLR0915 - a message costs less than a call, 
                                 raise
                         else:
                             asker = item.task
-                            if asker is None:
+                            if asker is None or (kind is Ask and asker.custom_sleep_data is not item):
                                 seat.counting().late += 1
                             elif kind is Ask:
                                 item.task = None
-                                reschedule(asker, Value(value))
+                                item.value = value
+                                reschedule(asker, AWAKE)
                             else:
                                 item.answer(value)
                     else:
@@ -97,7 +98,7 @@ async def run_actor(  # noqa: C901, PLR0915 - a message costs less than a call, 
                         continue
                 break
             # An idle actor keeps neither its last message nor its last answer, and is lean.
-            item = value = handle = None
+            item = value = handle = asker = None
             ends = 0.0
             if seat.inbox or seat.alert:
                 await checkpoint()
@@ -112,7 +113,7 @@ async def run_actor(  # noqa: C901, PLR0915 - a message costs less than a call, 
     finally:
         # The frames of a traceback outlive the task; they must not keep the actor.
         del actor
-        item = handle = None
+        item = handle = asker = None
         seat.leave(error)
         error = None
 

@@ -21,7 +21,7 @@ from actors._deadlines import ASK_TIMEOUT_S, check_timeout
 from actors._errors import WaitsForItself
 from actors._line import wait_in_line
 from actors._messages import Down, Question, Terminal
-from actors._parking import wake_parked
+from actors._parking import AWAKE, PARKED, park, park_abortably
 from actors._seat import Seat
 from actors._statistics import Statistics
 
@@ -127,7 +127,8 @@ class Reference(Address, Generic[M_contra]):
             waiter = seat.waiter
             if waiter is not None:
                 seat.waiter = None
-                wake_parked(waiter)
+                if waiter.custom_sleep_data is PARKED:
+                    reschedule(waiter, AWAKE)
         else:
             seat.accept(message)
 
@@ -202,12 +203,22 @@ class Reference(Address, Generic[M_contra]):
             waiter = seat.waiter
             if waiter is not None:
                 seat.waiter = None
-                wake_parked(waiter)
+                if waiter.custom_sleep_data is PARKED:
+                    reschedule(waiter, AWAKE)
+            parking = park()
         else:
             seat.accept_ask(ask)
+            parking = park_abortably(ask.abort)
         if timeout_s != math.inf:
             seat.sweeper.watch(ask, timeout_s)
-        answer: R = await wait_task_rescheduled(ask.abort)
+        task.custom_sleep_data = ask
+        try:
+            await parking
+        except BaseException:  # A cancel, or an error that has come as the answer.
+            ask.task = None
+            raise
+        answer: R = ask.value
+        ask.value = None  # The sweeper may hold the ask for a while yet.
         return answer
 
 

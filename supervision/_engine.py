@@ -80,6 +80,9 @@ class Engine:
         self._nursery: trio.Nursery | None = None
         self._backlog: deque[Order] = deque()
         self._obeying = False
+        # While the end of a generation is judged whose task can go on: its child, and what it goes on with.
+        self._leaving: Child | None = None
+        self._following: ChildStatus[Any] | None = None
 
     # --- Telling and obeying ---
 
@@ -111,7 +114,9 @@ class Engine:
         child: Child = entry.handle
         status: ChildStatus[Any] = ChildStatus(child, entry.generation)
         child._status = status
-        if child._context is None:
+        if child is self._leaving:
+            self._leaving, self._following = None, status
+        elif child._context is None:
             self._spawn(child, status)
         else:
             child._context.run(self._spawn, child, status)
@@ -187,15 +192,23 @@ class Engine:
             if child._waiters is not None:
                 child._changed()
 
-    def child_exited(self, child: Child, generation: int, how: Exit, *, clean: bool) -> None:
-        """Pass on that the task of a child has ended."""
+    def child_exited(
+        self, child: Child, generation: int, how: Exit, *, clean: bool, goes_on: bool
+    ) -> ChildStatus[Any] | None:
+        """Pass on that a generation of a child has ended; give the one that its task shall go on with, if it can."""
         entry = child._entry
         if entry.timer is not None:
             self.timers.clear(entry)
         if not clean:
             self.feed(KillAll())
         chance = random.random() if entry.spec.backoff is not None else 0.5  # noqa: S311  # Jitter is no secret.
-        self.feed(Exited(entry, generation, how, chance))
+        if goes_on:
+            self._leaving = child
+        try:
+            self.feed(Exited(entry, generation, how, chance))
+            return self._following
+        finally:
+            self._leaving = self._following = None
 
     def _woke(self, entry: Entry, generation: int) -> None:
         self.feed(Woke(entry, generation))
