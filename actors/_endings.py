@@ -16,6 +16,8 @@ def ending_of(error: BaseException | None) -> Ending:
     """Say how a generation ended, from what came out of it."""
     if error is None or isinstance(error, Shutdown):
         return Ending.STOPPED
+    if not isinstance(error, BaseExceptionGroup):  # The commonest, without another call.
+        return Ending.KILLED if isinstance(error, trio.Cancelled) else Ending.CRASHED
     return Ending.KILLED if without_cancellation(error) is None else Ending.CRASHED
 
 

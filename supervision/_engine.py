@@ -80,6 +80,8 @@ class Engine:
         self._nursery: trio.Nursery | None = None
         self._backlog: deque[Order] = deque()
         self._obeying = False
+        # The clock of the run by itself: `trio.current_time` looks it up each time.
+        self._now_s = trio.lowlevel.current_clock().current_time
         # While the end of a generation is judged whose task can go on: its child, and what it goes on with.
         self._leaving: Child | None = None
         self._following: ChildStatus[Any] | None = None
@@ -89,7 +91,7 @@ class Engine:
     def feed(self, news: News) -> None:
         """Tell the plan and carry out what it orders, before anything else happens."""
         was_closing = self.plan.closing
-        orders = self.plan.handle(news, trio.current_time())
+        orders = self.plan.handle(news, self._now_s())
         if self._obeying:
             # An `on_stop` of the user called us back: what was ordered before goes first.
             self._backlog.extend(orders)

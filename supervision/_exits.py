@@ -1,7 +1,7 @@
 """How a child ended, and what that means for its restart. Knows exceptions; does not know tasks."""
 
 import enum
-from typing import cast
+from typing import Final, cast
 
 import attrs
 
@@ -45,6 +45,10 @@ OBEYED = Exit(ExitKind.SHUTDOWN)
 KILLED = Exit(ExitKind.KILLED)
 
 
+# A tuple, and once: a union in its place is made anew, and costs as much as all the rest, each time.
+_ENDS_ON_PURPOSE: Final = (Shutdown, RestartIntensityExceeded)
+
+
 def exit_of(error: BaseException) -> Exit:
     """Tell a shutdown from a crash. A group is a shutdown when each of its leaves is one."""
     return Exit(ExitKind.SHUTDOWN if _on_purpose(error) else ExitKind.CRASHED, error)
@@ -54,7 +58,7 @@ def _on_purpose(error: BaseException) -> bool:
     if isinstance(error, BaseExceptionGroup):
         group = cast("BaseExceptionGroup[BaseException]", error)
         return all(_on_purpose(inner) for inner in group.exceptions)
-    return isinstance(error, Shutdown | RestartIntensityExceeded)
+    return isinstance(error, _ENDS_ON_PURPOSE)
 
 
 def wants_restart(restart: Restart, kind: ExitKind) -> bool:
