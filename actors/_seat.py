@@ -213,7 +213,9 @@ class Seat(Queue):
             raise ActorGone(None, self.label, self.generation, instead)
         self.task = current_task()
         self.generation = generation
-        self.has_child(child)
+        self.child = child
+        if self.stop_asked:
+            child.request_stop()
         self.settle()
 
     def leave(self, error: BaseException | None) -> None:

@@ -41,7 +41,8 @@ class Book:
         self.is_pool: Final = is_pool
         self.intensity: Final = intensity
         self.window: Final = Window(intensity)
-        self.deaths: Final[deque[Death]] = deque(maxlen=DEATHS_MAX)
+        # Told by `last_deaths`, once at the end; each is a plain tuple, since they are made on the way to a restart.
+        self.deaths: Final[deque[tuple[str, int, float, Exit | None]]] = deque(maxlen=DEATHS_MAX)
         # Events cost their making, so they are only made while somebody listens.
         self.reporting: bool = False
         self.closing: CloseReason | None = None
@@ -235,6 +236,13 @@ class Book:
         )
 
     # --- Looking ---
+
+    def last_deaths(self) -> tuple[Death, ...]:
+        """Return the last ends that called for a restart, oldest first."""
+        return tuple(
+            Death(child=name, generation=generation, at_s=at_s, cause=how.cause if how is not None else None)
+            for name, generation, at_s, how in self.deaths
+        )
 
     def has_task(self, entry: Entry) -> bool:
         """Say whether a task of it is running."""

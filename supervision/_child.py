@@ -9,6 +9,7 @@ from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 
 import trio
+from trio.lowlevel import cancel_shielded_checkpoint, current_task
 
 from supervision._book import KILL_WAIT_S
 from supervision._errors import ChildWillNotStop
@@ -146,7 +147,7 @@ class ChildStatus(Generic[T_contra]):
 
     def _left_fresh(self) -> bool:
         """Say whether the scope was entered and left, and no nursery is open: the task is as it was before."""
-        return self._inside and not trio.lowlevel.current_task().child_nurseries
+        return self._inside and not current_task().child_nurseries
 
     def _end(self, how: Exit) -> Exit:
         """Say how this generation ended, from how its function did."""
@@ -277,7 +278,7 @@ async def live(child: Child, status: ChildStatus[Any]) -> None:
             if not child._entry.spec.enters_late:
                 status.enter()
             try:
-                if not status._asked:  # Else stopped before its first step: the user's function is never entered.
+                if not status._pressed:  # Else stopped before its first step: the user's function is never entered.
                     await body_of(child, status)
                     how = RETURNED
             except BaseException as error:  # Every end leaves the scope, and goes on unless the scope is its reason.
@@ -302,8 +303,8 @@ async def live(child: Child, status: ChildStatus[Any]) -> None:
             return
         status = following
         assert child._context is not None, "only a child that can come back goes on"
-        trio.lowlevel.current_task().context = child._context.copy()
-        await trio.lowlevel.cancel_shielded_checkpoint()
+        current_task().context = child._context.copy()
+        await cancel_shielded_checkpoint()
 
 
 def _exit_beside_cancellation(error: BaseException) -> Exit:

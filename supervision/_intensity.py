@@ -44,9 +44,11 @@ class Window:
 
     def record(self, now_s: float) -> bool:
         """Count one restart and say whether it is allowed."""
-        self._slide(now_s)
-        self._times_s.append(now_s)
-        return len(self._times_s) <= self._limit.restarts
+        times_s, limit = self._times_s, self._limit
+        times_s.append(now_s)
+        while now_s - times_s[0] > limit.period_s:
+            times_s.popleft()
+        return len(times_s) <= limit.restarts
 
     def count(self, now_s: float) -> int:
         """Return how many restarts are in the window."""

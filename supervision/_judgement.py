@@ -10,7 +10,6 @@ from typing import Final
 import attrs
 
 from supervision._book import Book
-from supervision._errors import Death
 from supervision._events import SupervisorStopped, SupervisorStopping
 from supervision._exits import wants_restart
 from supervision._intensity import RestartIntensity
@@ -90,7 +89,7 @@ class Judgement(Book):
             entry.past.attempts = 0
         if not self._count(entry):
             return
-        delay_s = self._next_delay_s(entry, chance)
+        delay_s = self._next_delay_s(entry, chance) if backoff is not None or self.reporting else 0.0
         if self._in_group:
             if entry.state is not ChildState.RESTARTING:
                 entry.change(Change.DELAY)
@@ -104,13 +103,12 @@ class Judgement(Book):
 
     def _count(self, entry: Entry) -> bool:
         """Count one restart; when it is one too many, give up and say no."""
-        how = entry.last_exit
-        cause = how.cause if how is not None else None
-        self.deaths.append(Death(child=entry.name, generation=entry.generation, at_s=self.now_s, cause=cause))
-        entry.past.counted = True
+        past = entry.past
+        self.deaths.append((entry.spec.name, entry.generation, self.now_s, past.last_exit))
+        past.counted = True
         if self.window.record(self.now_s):
-            entry.past.attempts += 1
-            entry.past.restarts += 1
+            past.attempts += 1
+            past.restarts += 1
             self.restarts += 1
             return True
         self.rest(entry)

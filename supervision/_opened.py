@@ -99,7 +99,7 @@ class Opened:
         if plan.closing is not CloseReason.INTENSITY:
             return []
         limit = plan.intensity
-        return [RestartIntensityExceeded(plan.path, limit.restarts, limit.period_s, tuple(plan.deaths))]
+        return [RestartIntensityExceeded(plan.path, limit.restarts, limit.period_s, plan.last_deaths())]
 
 
 def _unwrapped(error: BaseException) -> tuple[BaseException, ...]:
