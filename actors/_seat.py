@@ -44,6 +44,11 @@ def not_made() -> NoReturn:
 
 NO_END: Final = (Ending.STOPPED, None)
 
+# Members by themselves: before Python 3.12, to read one from its enum costs as much as a call.
+TEMPORARY: Final = Restart.TEMPORARY
+TRANSIENT: Final = Restart.TRANSIENT
+FAIL: Final = OnRestart.FAIL
+
 
 class Seat(Queue):
     """Hold all that outlives a generation of one actor."""
@@ -226,12 +231,13 @@ class Seat(Queue):
         self.stop_now = self.stop_asked
         ending = ending_of(error)
         self.end_seen = (ending, None)
-        if self.stop_asked or self.restart is Restart.TEMPORARY or (
-            self.restart is Restart.TRANSIENT and ending is Ending.STOPPED and not was_stopped
+        restart = self.restart
+        if self.stop_asked or restart is TEMPORARY or (
+            restart is TRANSIENT and ending is Ending.STOPPED and not was_stopped
         ):  # fmt: skip
             # No supervisor brings it back from here, so those who wait need not wait for the supervisor.
             self.end(error)
-        elif error is not None and self.on_restart is OnRestart.FAIL:
+        elif error is not None and self.on_restart is FAIL:
             self.fail_mail("ended, and its mailbox fails what waits", error)
 
     def end(self, error: BaseException | None) -> None:

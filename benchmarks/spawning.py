@@ -55,7 +55,7 @@ async def restart_us() -> float:
     count, times = min(scaled(1_000), 5_000), list[float]()
     async with open_root(intensity=RestartIntensity(restarts=10 * count, period_s=3600.0)) as root:
         ref = await spawn(root, Crasher, times, mailbox=Mailbox(capacity=count + 1))
-        # All of them wait in the mailbox, so that nobody but the actor runs: a task that looks on would be measured too.
+        # All wait in the mailbox, so that nobody but the actor runs: a task that looks on would be measured too.
         for _ in range(count):
             ref.tell_nowait(Boom())
         await ref.ask(Total(), timeout_s=60)

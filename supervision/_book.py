@@ -21,8 +21,28 @@ from supervision._events import (
 from supervision._exits import Exit
 from supervision._intensity import RestartIntensity, Window
 from supervision._news import Answer, Ask, CloseReason, Kill, Order, Report, Rested, Start, WakeSoon
-from supervision._specs import Restart
-from supervision._states import NO_PAST, WITH_TASK, Change, ChildState, Entry, Past, Pressed, Purpose, Ticket, Verdict
+from supervision._specs import TEMPORARY
+from supervision._states import (
+    ADDED,
+    ASK,
+    BEGIN,
+    FORGET,
+    NO_PAST,
+    NOT_PRESSED,
+    OK,
+    RUNNING,
+    SERVE,
+    STOPPED,
+    WITH_TASK,
+    Change,
+    ChildState,
+    Entry,
+    Past,
+    Pressed,
+    Purpose,
+    Ticket,
+    Verdict,
+)
 
 __all__: list[str] = []
 
@@ -67,11 +87,11 @@ class Book:
 
     def begin(self, entry: Entry, purpose: Purpose) -> None:
         """Start a new generation."""
-        entry.change(Change.BEGIN)
+        entry.change(BEGIN)
         entry.generation += 1
         entry.purpose = purpose
         entry.timed_out = False
-        entry.pressed = Pressed.NOT
+        entry.pressed = NOT_PRESSED
         self.live += 1
         self.moving += 1
         if self.live > self.live_peak:
@@ -80,22 +100,22 @@ class Book:
 
     def serve(self, entry: Entry) -> None:
         """Take note that it is up."""
-        entry.change(Change.SERVE)
+        entry.change(SERVE)
         entry.since_s = self.now_s
         if entry.past is not NO_PAST:
             entry.past.counted = False
             entry.past.held = 0
         self.moving -= 1
         if entry.ups is not None:
-            self.answer_ups(entry, Verdict.OK)
+            self.answer_ups(entry, OK)
         if self.reporting:
             self.report(ChildStarted(path=self.path_of(entry), at_s=self.now_s, generation=entry.generation))
 
     def stop(self, entry: Entry, *, at_once: bool = False) -> None:
         """Ask it to stop, or kill it when it is owed no time. It has a task, and none of this was done yet."""
-        if entry.state is ChildState.RUNNING:
+        if entry.state is RUNNING:
             self.moving += 1
-        entry.change(Change.ASK)
+        entry.change(ASK)
         shutdown_s = entry.spec.shutdown_s
         if at_once or shutdown_s == 0:
             self.kill(entry)
@@ -126,7 +146,7 @@ class Book:
     def task_ended(self, entry: Entry, how: Exit) -> None:
         """Take note that its task is gone; its state is still to be changed."""
         self.live -= 1
-        if entry.state is not ChildState.RUNNING and not entry.stuck:
+        if entry.state is not RUNNING and not entry.stuck:
             self.moving -= 1
         if entry.past is NO_PAST:
             entry.past = Past()
@@ -136,21 +156,21 @@ class Book:
 
     def rest(self, entry: Entry) -> None:
         """Leave it down: forgotten if nothing of it is to be kept, else stopped."""
-        never_up = entry.since_s is None and entry.purpose is Purpose.ADDED
-        forget = self.is_pool or never_up or entry.spec.restart is Restart.TEMPORARY
+        never_up = entry.since_s is None and entry.purpose is ADDED
+        forget = self.is_pool or never_up or entry.spec.restart is TEMPORARY
         if forget:
             self.forget(entry)
-        elif entry.state is not ChildState.STOPPED:
+        elif entry.state is not STOPPED:
             entry.change(Change.REST)
         if entry.past is not NO_PAST:
             entry.past.attempts = 0
-        self.answer_downs(entry, Verdict.OK)
+        self.answer_downs(entry, OK)
         self.answer_ups(entry, Verdict.START_ABORTED)
         self.orders.append(Rested(entry))
 
     def forget(self, entry: Entry) -> None:
         """Keep nothing of it."""
-        entry.change(Change.FORGET)
+        entry.change(FORGET)
         del self.entries[entry]
         if not self.is_pool:
             del self.names[entry.name]

@@ -46,15 +46,15 @@ from supervision._refusals import raise_refused, raise_start_failed
 from supervision._specs import (
     NO_SUBJECT,
     SPEC_KINDS,
+    TEMPORARY,
     AnySpec,
     ChildSpec,
     PoolSpec,
-    Restart,
     SupervisorSpec,
     check_fits,
     check_spec,
 )
-from supervision._states import WITH_TASK, ChildState, Entry, Ticket, Verdict
+from supervision._states import GONE, OK, RUNNING, STARTING, WITH_TASK, Entry, Ticket, Verdict
 from supervision._timers import Timers
 from supervision._tree import ChildNode, SupervisorNode, child_node
 
@@ -159,7 +159,7 @@ class Engine:
             else:
                 entry.spec.on_gone(child._subject, cause)
         child._changed()
-        if entry.state is ChildState.GONE:
+        if entry.state is GONE:
             # Without this the two would hold each other until a collection.
             entry.handle = None
 
@@ -184,9 +184,9 @@ class Engine:
     def child_started(self, child: Child, generation: int, value: object) -> None:
         """Pass on that a child said started."""
         entry = child._entry
-        if entry.generation == generation and entry.state is ChildState.RUNNING:
+        if entry.generation == generation and entry.state is RUNNING:
             raise RuntimeError(f"{child.path} said started twice")
-        if entry.generation == generation and entry.state is ChildState.STARTING:
+        if entry.generation == generation and entry.state is STARTING:
             child._value = value
             if entry.timer is not None:
                 self.timers.clear(entry)
@@ -233,7 +233,7 @@ class Engine:
         if self._nursery is None:
             raise SupervisorClosed(self.path)
         # The only generation of a temporary child in a pool starts right here, in the context of whoever adds it.
-        once = self.plan.is_pool and spec.restart is Restart.TEMPORARY and not self._obeying
+        once = self.plan.is_pool and spec.restart is TEMPORARY and not self._obeying
         child = Child(self, spec, None if once else copy_context(), subject)
         ticket = Ticket()
         self.feed(Add(child._entry, ticket))
@@ -245,7 +245,7 @@ class Engine:
         """Take in a child and wait until it is up."""
         child, ticket = self.add_nowait(spec, subject)
         await self.answered(ticket, undo=child._entry)
-        if ticket.verdict is not Verdict.OK:
+        if ticket.verdict is not OK:
             raise_start_failed(self.path, child._entry)
         return child
 

@@ -6,7 +6,7 @@ from typing import Final, cast
 import attrs
 
 from supervision._errors import RestartIntensityExceeded, Shutdown
-from supervision._specs import Restart
+from supervision._specs import PERMANENT, TEMPORARY, Restart
 
 __all__ = ["Exit", "ExitKind"]
 
@@ -45,13 +45,17 @@ OBEYED = Exit(ExitKind.SHUTDOWN)
 KILLED = Exit(ExitKind.KILLED)
 
 
+# Read once: see `_states`.
+_SHUTDOWN: Final = ExitKind.SHUTDOWN
+_CRASHED: Final = ExitKind.CRASHED
+
 # A tuple, and once: a union in its place is made anew, and costs as much as all the rest, each time.
 _ENDS_ON_PURPOSE: Final = (Shutdown, RestartIntensityExceeded)
 
 
 def exit_of(error: BaseException) -> Exit:
     """Tell a shutdown from a crash. A group is a shutdown when each of its leaves is one."""
-    return Exit(ExitKind.SHUTDOWN if _on_purpose(error) else ExitKind.CRASHED, error)
+    return Exit(_SHUTDOWN if _on_purpose(error) else _CRASHED, error)
 
 
 def _on_purpose(error: BaseException) -> bool:
@@ -63,6 +67,6 @@ def _on_purpose(error: BaseException) -> bool:
 
 def wants_restart(restart: Restart, kind: ExitKind) -> bool:
     """Say whether a child of this restart kind comes back after an end of this kind that nobody asked for."""
-    if restart is Restart.PERMANENT:
+    if restart is PERMANENT:
         return True
-    return restart is Restart.TRANSIENT and kind in {ExitKind.CRASHED, ExitKind.KILLED}
+    return restart is not TEMPORARY and (kind is _CRASHED or kind is ExitKind.KILLED)

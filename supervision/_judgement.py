@@ -15,7 +15,7 @@ from supervision._exits import wants_restart
 from supervision._intensity import RestartIntensity
 from supervision._news import Close, CloseReason, Exited, News, RestartAsked, Rested, Wake
 from supervision._specs import AutoShutdown, Restart, Strategy
-from supervision._states import Change, ChildState, Entry, Purpose, Verdict
+from supervision._states import RESTARTED, Change, ChildState, Entry, Purpose, Verdict
 from supervision._strategies import sharing_fate
 
 __all__: list[str] = []
@@ -97,7 +97,7 @@ class Judgement(Book):
         elif delay_s:
             self._delay(entry, delay_s)
         else:
-            self.begin(entry, Purpose.RESTART)
+            self.begin(entry, RESTARTED)
 
     # --- The intensity ---
 

@@ -31,8 +31,8 @@ from supervision._news import (
     WakeSoon,
     Woke,
 )
+from supervision._states import ADDED, STARTING, STOPPING, Change, ChildState, Entry, Purpose, Verdict
 from supervision._states import CHILD_TRANSITIONS as CHILD_TRANSITIONS
-from supervision._states import Change, ChildState, Entry, Purpose, Verdict
 
 __all__: list[str] = []
 
@@ -74,7 +74,7 @@ class Plan(Judgement):
         if self._in_group and self.moving:
             self._later.append(Woke(entry, entry.generation))
             return None
-        return self.begin(entry, Purpose.ADDED)
+        return self.begin(entry, ADDED)
 
     def stop_asked(self, news: StopAsked) -> None:
         """Stop a child for good."""
@@ -141,7 +141,7 @@ class Plan(Judgement):
     def started(self, news: Started) -> None:
         """Take note that a child is up."""
         entry = news.entry
-        if entry.generation != news.generation or entry.state is not ChildState.STARTING:
+        if entry.generation != news.generation or entry.state is not STARTING:
             return
         self.serve(entry)
 
@@ -151,11 +151,11 @@ class Plan(Judgement):
         if entry.generation != news.generation or not self.has_task(entry):
             return
         self.task_ended(entry, news.exit)
-        if entry.state is ChildState.STARTING or (entry.timed_out and self.closing is None):
+        if entry.state is STARTING or (entry.timed_out and self.closing is None):
             self._start_failed(entry, news)
-        elif entry.state is ChildState.STOPPING and self._sweep is not None:
+        elif entry.state is STOPPING and self._sweep is not None:
             self._down_in_sweep(entry, self._sweep)
-        elif entry.state is ChildState.STOPPING or self.closing is not None:
+        elif entry.state is STOPPING or self.closing is not None:
             self.rest(entry)
         elif self._in_group and self.moving:
             entry.change(Change.END)

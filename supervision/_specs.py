@@ -33,6 +33,11 @@ class Restart(enum.Enum):
     TEMPORARY = "temporary"
 
 
+# By themselves, as in `_states`.
+PERMANENT: Final = Restart.PERMANENT
+TEMPORARY: Final = Restart.TEMPORARY
+
+
 class Strategy(enum.Enum):
     """Which siblings share the fate of a child that is restarted.
 

@@ -140,6 +140,24 @@ class Pressed(enum.Enum):
     """It outlived its kill."""
 
 
+# Members by themselves, for what happens at each start and end of a child: before Python 3.12, to read one from its
+# enum costs as much as a call, and a restart reads twenty.
+WAITING: Final = ChildState.WAITING
+STARTING: Final = ChildState.STARTING
+RUNNING: Final = ChildState.RUNNING
+STOPPING: Final = ChildState.STOPPING
+STOPPED: Final = ChildState.STOPPED
+GONE: Final = ChildState.GONE
+BEGIN: Final = Change.BEGIN
+SERVE: Final = Change.SERVE
+ASK: Final = Change.ASK
+FORGET: Final = Change.FORGET
+ADDED: Final = Purpose.ADDED
+RESTARTED: Final = Purpose.RESTART
+NOT_PRESSED: Final = Pressed.NOT
+IN_VAIN: Final = Pressed.IN_VAIN
+
+
 class Past:
     """What came of the generations of one child that have ended."""
 
@@ -185,16 +203,16 @@ class Entry:
         # Opaque to the plan: what the waiting half hangs on its own record.
         self.handle: Any = handle
         self.timer: object = None
-        self.state: ChildState = ChildState.WAITING
+        self.state: ChildState = WAITING
         # Raised by each BEGIN, and only there; news of a lower one is late and means nothing.
         self.generation: int = 0
-        self.purpose: Purpose = Purpose.ADDED
+        self.purpose: Purpose = ADDED
         # When it last said started; None before the first time.
         self.since_s: float | None = None
         # One of its own from the first end of a generation on.
         self.past: Past = NO_PAST
         # Of the stop in hand.
-        self.pressed: Pressed = Pressed.NOT
+        self.pressed: Pressed = NOT_PRESSED
         self.timed_out: bool = False
         # Commands that wait for it to be up or down; None for nobody, which is most of the time.
         self.ups: list[Ticket] | None = None
@@ -213,12 +231,12 @@ class Entry:
     @property
     def killed(self) -> bool:
         """Whether its present generation was killed."""
-        return self.pressed is not Pressed.NOT
+        return self.pressed is not NOT_PRESSED
 
     @property
     def stuck(self) -> bool:
         """Whether it outlived its kill."""
-        return self.pressed is Pressed.IN_VAIN
+        return self.pressed is IN_VAIN
 
     def change(self, change: Change) -> None:
         """Move to where the table leads, or raise and change nothing."""
@@ -241,6 +259,10 @@ class Verdict(enum.Enum):
     START_ABORTED = "start aborted"
     WILL_NOT_STOP = "will not stop"
     CLOSED = "closed"
+
+
+OK: Final = Verdict.OK
+"""As above: by itself."""
 
 
 class Ticket:
