@@ -269,7 +269,7 @@ async def live(  # noqa: C901, PLR0915 - a coroutine more on the stack of each i
     """Run generations of a child and tell its supervisor how each ended, whatever happens.
 
     The task goes on with the next generation only where the supervisor orders it in the very step in which the last
-    one ended, and only if that one left the task as it found it. That saves a third of a restart
+    one ended, and only if that one left the task as it found it. That saves a fifth of a restart
     (`benchmarks/spawning.py`). Nothing else may tell the two cases apart: the next generation starts in a later turn,
     in the context in which the child was added, and with no exception being handled.
     """
@@ -280,7 +280,7 @@ async def live(  # noqa: C901, PLR0915 - a coroutine more on the stack of each i
             if not child._entry.spec.enters_late:
                 status.enter()
             try:
-                if not status._pressed:  # Else stopped before its first step: the user's function is never entered.
+                if not status._asked:  # Else stopped before its first step: the user's function is never entered.
                     await body_of(child, status)
                     how = RETURNED
             except BaseException as error:  # Every end leaves the scope, and goes on unless the scope is its reason.
