@@ -72,10 +72,10 @@ class Whole:
 
     def __init__(self, task: Task, timeout_s: float) -> None:
         self.task: Task | None = task
-        self.timeout_s = timeout_s
-        self.deadline_s = 0.0
+        self.timeout_s: float = timeout_s
+        self.deadline_s: float = 0.0
         self.parts: list[Part] = []
-        self.left = 0
+        self.left: int = 0
 
     def settle_one(self) -> None:
         """Count one question as settled, and wake the asker at the last one."""
@@ -104,12 +104,12 @@ class Part:
     __slots__ = ("error", "message", "seat", "taken", "task", "value", "whole")
 
     def __init__(self, message: object, seat: "Seat", whole: Whole) -> None:
-        self.message = message
-        self.seat = seat
-        self.whole = whole
+        self.message: object = message
+        self.seat: Seat = seat
+        self.whole: Whole = whole
         # Never rescheduled from here: it only says, as in `Ask`, that the asker still waits for this answer.
         self.task = whole.task
-        self.taken = False
+        self.taken: bool = False
         self.value: Any = None
         self.error: BaseException | None = None
 

@@ -57,7 +57,9 @@ class InvalidOption(ActorsError, ValueError):
 
     def __init__(self, field: str, value: object, rule: str) -> None:
         super().__init__(f"{field}={value!r} is refused: {rule}")
-        self.field, self.value, self.rule = field, value, rule
+        self.field: str = field
+        self.value: object = value
+        self.rule: str = rule
 
 
 class Undelivered(ActorsError):
@@ -77,7 +79,8 @@ class MailboxFull(Undelivered):
             f"the mailbox of {actor} holds {capacity} (its capacity) and {policy}; "
             "send less often, await tell(), or give it a larger Mailbox(capacity=...)",
         )
-        self.actor, self.capacity = actor, capacity
+        self.actor: str = actor
+        self.capacity: int = capacity
 
 
 class MailboxDeadlock(Undelivered):
@@ -89,7 +92,7 @@ class MailboxDeadlock(Undelivered):
             f"every mailbox in the ring {' -> '.join(ring)} is full and each actor would wait for the next; "
             "use tell_nowait() and handle MailboxFull, or WhenFull.FAIL on one of them",
         )
-        self.ring = tuple(ring)
+        self.ring: tuple[str, ...] = tuple(ring)
 
 
 class ActorGone(ActorsError):
@@ -100,7 +103,9 @@ class ActorGone(ActorsError):
 
     def __init__(self, message: object, actor: str, generation: int, what: str) -> None:
         Exception.__init__(self, f"{actor} (generation {generation}) {what}")
-        self.message, self.actor, self.generation = message, actor, generation
+        self.message: object = message
+        self.actor: str = actor
+        self.generation: int = generation
 
 
 class LeftBehind(ActorGone, Undelivered):
@@ -123,8 +128,11 @@ class AskTimedOut(ActorsError, TimeoutError):
             f"{actor} (generation {generation}) did not answer {type(message).__name__} "
             f"within {timeout_s:g} s; it {where}"
         )
-        self.message, self.actor, self.generation = message, actor, generation
-        self.timeout_s, self.taken = timeout_s, taken
+        self.message: object = message
+        self.actor: str = actor
+        self.generation: int = generation
+        self.timeout_s: float = timeout_s
+        self.taken: bool = taken
 
 
 class WaitsForItself(ActorsError):
@@ -162,7 +170,8 @@ class InvalidEffect(ActorsError, TypeError):
         super().__init__(
             f"handle({type(event).__name__}) gave {culprit!r}; expected (machine, effects), effects being a sequence"
         )
-        self.culprit, self.event = culprit, event
+        self.culprit: object = culprit
+        self.event: object = event
 
 
 class AsksFailed(ActorsError, ExceptionGroup[Exception]):

@@ -62,11 +62,11 @@ class MachineSeat(Seat):
         args: Sequence[Any] = (),
     ) -> None:
         super().__init__(name, mailbox, restart, make, args)
-        self.machine = machine
+        self.machine: Any = machine
         self.postponed: list[Any] = []
         self.timers: dict[str, Running] = {}
         # True while an event may do more than step: something is postponed, or a timer runs.
-        self.special = False
+        self.special: bool = False
 
     def deliver(self, event: Any) -> None:
         """Step the machine, whatever it orders; raise and change nothing if the event has no place."""
@@ -126,7 +126,7 @@ class MachineSeat(Seat):
     def queue_effects(self, effects: list[Any]) -> None:
         """Append effects and wake the actor."""
         if self.inbox is EMPTY:
-            self.inbox = deque()
+            self.inbox: deque[Any] = deque()
         self.inbox.extend(effects)
         self.wake()
 

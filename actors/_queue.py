@@ -45,7 +45,12 @@ class Tally:
     __slots__ = ("control_peak", "dropped", "late", "refused", "unheard", "withdrawn")
 
     def __init__(self) -> None:
-        self.control_peak = self.dropped = self.late = self.refused = self.unheard = self.withdrawn = 0
+        self.control_peak: int = 0
+        self.dropped: int = 0
+        self.late: int = 0
+        self.refused: int = 0
+        self.unheard: int = 0
+        self.withdrawn: int = 0
 
 
 # Shared by all who have nothing to count. Never written to.
@@ -60,17 +65,18 @@ class Queue:
     )  # fmt: skip
 
     def __init__(self, capacity: int, when_full: WhenFull) -> None:
-        self.capacity = capacity
-        self.when_full = when_full
+        self.capacity: int = capacity
+        self.when_full: WhenFull = when_full
         self.inbox: deque[object] = EMPTY
         # Below this length a sender may append to `inbox` without asking: the capacity, or 0 when the
         # inbox is not made yet, somebody stands in line, or the mailbox is closed.
-        self.room = 0
+        self.room: int = 0
         self.control: deque[object] | None = None
         self.line: OrderedDict[InLine, None] | None = None
-        self.stop_now = self.closed = False
+        self.stop_now: bool = False
+        self.closed: bool = False
         # True while the loop must look at more than the inbox: control entries, a stop, someone in line.
-        self.alert = False
+        self.alert: bool = False
         self.peak: int = 0
         # To be read; whoever counts calls `counting`.
         self.tally: Tally = NOTHING
@@ -114,7 +120,8 @@ class Queue:
 
     def post_stop(self) -> None:
         """Ask the loop to end once the control entries that came before are handled."""
-        self.stop_now = self.alert = True
+        self.stop_now = True
+        self.alert = True
 
     def stand_in_line(self, sender: InLine) -> None:
         """Wait behind everyone who came before for room in the inbox."""

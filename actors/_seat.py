@@ -9,6 +9,7 @@ Rules that hold this together:
 3. Nothing here awaits.
 """
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NoReturn, Protocol
 
@@ -67,26 +68,28 @@ class Seat(Queue):
         args: Sequence[Any] = (),
     ) -> None:
         super().__init__(mailbox.capacity, mailbox.when_full)
-        self.name = name
+        self.name: str = name
         # What every generation is made with, and of.
-        self.make = make
-        self.args = args
-        self.on_restart = mailbox.on_restart
-        self.restart = restart
+        self.make: Callable[..., Any] = make
+        self.args: Sequence[Any] = args
+        self.on_restart: OnRestart = mailbox.on_restart
+        self.restart: Restart = restart
         self.child: Stoppable | None = None
         self.sweeper: Sweeper = sweeper_of_this_run()
         # The actor's task of the present generation, and the same while it is parked on an empty mailbox.
         self.task: Task | None = None
         self.waiter: Task | None = None
-        self.generation = 0
+        self.generation: int = 0
         # Up: started, and not yet left. Stop asked: for good, by a holder of a reference. Gone: no more generations.
-        self.up = self.stop_asked = self.gone = False
+        self.up: bool = False
+        self.stop_asked: bool = False
+        self.gone: bool = False
         # How the latest generation ended, and the cause, which is kept only once the actor is gone.
         self.end_seen: tuple[Ending, BaseException | None] = NO_END
         # Whom to tell of the end, and whose end this actor wants to hear of.
         self.watchers: dict[Callable[[Down], None], None] | None = None
         self.watching: dict[Seat, Callable[[Down], None]] | None = None
-        self.handled = 0
+        self.handled: int = 0
 
     @property
     def label(self) -> str:
@@ -228,7 +231,7 @@ class Seat(Queue):
         was_stopped = self.stop_now
         self.task = self.waiter = None
         self.up = False
-        self.stop_now = self.stop_asked
+        self.stop_now: bool = self.stop_asked
         ending = ending_of(error)
         self.end_seen = (ending, None)
         restart = self.restart
@@ -251,7 +254,8 @@ class Seat(Queue):
         self.close()
         before = self.tally.dropped
         self.fail_mail("is gone", cause)
-        self.control = self.child = None
+        self.control: deque[object] | None = None
+        self.child = None
         self.make, self.args = not_made, ()
         self.inbox = EMPTY
         self.settle()

@@ -49,7 +49,7 @@ class ChildStatus(Generic[T_contra]):
         self._scope: trio.CancelScope | None = None
         self._inside = False
         self._sleeper: Sleeper | None = None
-        self.generation = generation
+        self.generation: int = generation
         """Which life of the child this is; the first is 1."""
         # How hard it was pressed to stop: not at all, asked, killed.
         self._pressed = 0

@@ -48,7 +48,8 @@ class InvalidSpec(SupervisionError, ValueError):
 
     def __init__(self, field: str, rule: str) -> None:
         super().__init__(f"{field}: {rule}")
-        self.field, self.rule = field, rule
+        self.field: str = field
+        self.rule: str = rule
 
 
 class OutOfTurn(SupervisionError):
@@ -114,7 +115,8 @@ class ChildWillNotStop(_ChildError):
             "from cancellation, or it never awaits. Its name stays taken until it ends",
             path=path,
         )
-        self.generation, self.waited_s = generation, waited_s
+        self.generation: int = generation
+        self.waited_s: float = waited_s
 
 
 class SupervisorClosed(SupervisionError):
@@ -130,7 +132,9 @@ class StartFailed(_ChildError):
 
     def __init__(self, child: str, path: str, generation: int, why: str) -> None:
         super().__init__(f"{path} (generation {generation}) did not start: {why}", path=path)
-        self.child, self.generation, self.why = child, generation, why
+        self.child: str = child
+        self.generation: int = generation
+        self.why: str = why
 
     def told_of(self, child: str) -> "StartFailed":
         """Return the same failure as the supervisor above tells it: of ``child``, the one it was asked to start."""
@@ -210,9 +214,12 @@ class RestartIntensityExceeded(SupervisionError):
             f"{path} gave up: more than {restarts} restarts within {period_s:g} s. The last deaths: {told}. "
             "Mend the cause, raise the intensity, or give the child a backoff"
         )
-        self.path, self.restarts, self.period_s, self.deaths = path, restarts, period_s, deaths
+        self.path: str = path
+        self.restarts: int = restarts
+        self.period_s: float = period_s
+        self.deaths: tuple[Death, ...] = deaths
         # The last straw, with its traceback: what a reader of the error looks for first.
-        self.__cause__ = deaths[-1].cause if deaths else None
+        self.__cause__: BaseException | None = deaths[-1].cause if deaths else None
 
     @property
     def causes(self) -> tuple[BaseException | None, ...]:

@@ -43,6 +43,9 @@ class Sweep:
 class Judgement(Book):
     """Decisions about children that ended, and about the end of the supervisor itself."""
 
+    closing: CloseReason | None
+    restarts: int
+
     def __init__(
         self,
         path: str,

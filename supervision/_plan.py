@@ -43,6 +43,8 @@ _HELD_MAX: Final = 64
 class Plan(Judgement):
     """All decisions of one supervisor."""
 
+    orders: list[Order]
+
     def handle(self, news: News, now_s: float) -> list[Order]:
         """Take in one piece of news and return what is to be done, in order."""
         self.now_s = now_s

@@ -3,7 +3,7 @@
 import enum
 import math
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import attrs
 
@@ -26,7 +26,8 @@ class Restart(enum.Enum):
     """
 
     # Members are compared by identity; the hash that `Enum` writes in Python costs 0.3 us.
-    __hash__ = object.__hash__
+    if not TYPE_CHECKING:  # To whom it is the same.
+        __hash__ = object.__hash__
 
     PERMANENT = "permanent"
     TRANSIENT = "transient"

@@ -9,7 +9,7 @@ ended. `CHILD_TRANSITIONS` is also what the drawing in the docs is made from.
 import enum
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from supervision._errors import OutOfTurn
 from supervision._exits import Exit
@@ -33,7 +33,8 @@ class ChildState(enum.Enum):
     """
 
     # Members are compared by identity; the hash that `Enum` writes in Python costs 1 us a start.
-    __hash__ = object.__hash__
+    if not TYPE_CHECKING:  # To whom it is the same.
+        __hash__ = object.__hash__
 
     WAITING = "waiting"
     STARTING = "starting"
@@ -58,7 +59,8 @@ class Change(enum.Enum):
         FORGET: It stays down and nothing is kept.
     """
 
-    __hash__ = object.__hash__
+    if not TYPE_CHECKING:  # To whom it is the same.
+        __hash__ = object.__hash__
 
     BEGIN = "begin"
     SERVE = "serve"
@@ -165,12 +167,12 @@ class Past:
 
     def __init__(self) -> None:
         # Restarts in a row without a healthy time between, and how many there were ever.
-        self.attempts = 0
-        self.restarts = 0
+        self.attempts: int = 0
+        self.restarts: int = 0
         self.last_exit: Exit | None = None
         # Of the restart in hand: whether it was counted, and how often it stood back for commands.
-        self.counted = False
-        self.held = 0
+        self.counted: bool = False
+        self.held: int = 0
 
 
 NO_PAST: Final = Past()

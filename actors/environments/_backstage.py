@@ -106,19 +106,21 @@ class Backstage:
         token: trio.lowlevel.TrioToken,
     ) -> None:
         self.actors = actors
-        self.connectors, self.rules, self.token = connectors, rules, token
-        self.events = EventStream()
-        self.counters = Counters()
+        self.connectors: Connectors = connectors
+        self.rules: AttemptRules = rules
+        self.token: trio.lowlevel.TrioToken = token
+        self.events: EventStream = EventStream()
+        self.counters: Counters = Counters()
         # Every body that has not ended, current or not: closing the manager must reach those nobody can look up.
         self.bodies: set[Body] = set()
         self.deadlines: Deadlines[Body] = Deadlines()
-        self.deadline_set = trio.Event()
+        self.deadline_set: trio.Event = trio.Event()
         # Frees the id of a body that has ended, if it still has it; the manager's.
         self.vacate: Callable[[Body], None] = lambda _body: None
         # Why nobody is taken in any more.
         self.doing: str | None = None
-        self.operations = 0
-        self.idle = trio.lowlevel.ParkingLot()
+        self.operations: int = 0
+        self.idle: trio.lowlevel.ParkingLot = trio.lowlevel.ParkingLot()
         self._posted: deque[Callable[[], None]] = deque()
 
     def post(self, job: Callable[[], None]) -> None:

@@ -69,16 +69,16 @@ class Body:
     reference: MachineReference[Event, Lifecycle]
 
     def __init__(self, backstage: "Backstage", provider: ConnectProvider | None, bundle_environment_id: str) -> None:
-        self.backstage = backstage
+        self.backstage: Backstage = backstage
         self.provider = provider
-        self.bundle_environment_id = bundle_environment_id
+        self.bundle_environment_id: str = bundle_environment_id
         # Whether the last handle is gone. Set by a finaliser on any thread, read in the run.
-        self.released = False
+        self.released: bool = False
         self.final: Lifecycle | None = None
         self.client: Client | None = None
         # What the actor holds now.
         self.link: Stoppable | None = None
-        self.tries = 0
+        self.tries: int = 0
         # Made at first use: most environments of a large fleet are never waited for at once.
         self.identity: HarnessIdentity | None = None
         self.lot: trio.lowlevel.ParkingLot | None = None

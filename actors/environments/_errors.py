@@ -30,7 +30,8 @@ class OutOfPlace(EnvironmentsError):
 
     def __init__(self, state: str, event: str) -> None:
         super().__init__(f"{event} has no place while the environment is {state}; nothing was changed")
-        self.state, self.event = state, event
+        self.state: str = state
+        self.event: str = event
 
 
 class ProtocolError(EnvironmentsError):
@@ -84,7 +85,8 @@ class AlreadyReady(ProtocolError):
     def __init__(self, environment_id: str, message: str) -> None:
         said = f"is already ready, but a later provisioning report failed: {message}"
         super().__init__(f"environment `{environment_id}` {said}")
-        self.environment_id, self.failure = environment_id, message
+        self.environment_id: str = environment_id
+        self.failure: str = message
 
 
 class AlreadyFailed(ProtocolError):
@@ -92,7 +94,9 @@ class AlreadyFailed(ProtocolError):
 
     def __init__(self, environment_id: str, generation: int, message: str) -> None:
         super().__init__(f"environment `{environment_id}` has already failed: {message}")
-        self.environment_id, self.generation, self.failure = environment_id, generation, message
+        self.environment_id: str = environment_id
+        self.generation: int = generation
+        self.failure: str = message
         self.add_note("Report it with recover=True to bring this very environment back.")
 
 
@@ -114,7 +118,8 @@ class TooManyEnvironments(EnvironmentsError):
             f"environment `{environment_id}` was not registered: this manager already holds {most} environments, the "
             "most it may; remove some or raise max_environments"
         )
-        self.environment_id, self.most = environment_id, most
+        self.environment_id: str = environment_id
+        self.most: int = most
 
 
 class ManagerClosed(EnvironmentsError):
@@ -149,8 +154,10 @@ class RegistrationUsed(EnvironmentsError):
             f"{'was already completed' if outcome == 'ready' else 'has already ended'}: "
             f"{printable(outcome)}, {time_text(ago_s)} ago; the first outcome stands"
         )
-        self.environment_id, self.generation = environment_id, generation
-        self.outcome, self.ago_s = outcome, ago_s
+        self.environment_id: str = environment_id
+        self.generation: int = generation
+        self.outcome: str = outcome
+        self.ago_s: float = ago_s
 
 
 class RegistrationInactive(EnvironmentsError):
@@ -158,7 +165,8 @@ class RegistrationInactive(EnvironmentsError):
 
     def __init__(self, environment_id: str, generation: int) -> None:
         super().__init__("deferred environment registration is inactive")
-        self.environment_id, self.generation = environment_id, generation
+        self.environment_id: str = environment_id
+        self.generation: int = generation
         self.add_note(f"Environment `{environment_id}` generation {generation} was closed, or nobody held it any more.")
 
 
@@ -167,8 +175,10 @@ class EnvironmentUnavailable(EnvironmentsError):
 
     def __init__(self, environment_id: str, generation: int, message: str, *, abandoned: bool = False) -> None:
         super().__init__(f"exec-server connection attempt failed: environment unavailable: {message}")
-        self.environment_id, self.generation = environment_id, generation
-        self.message, self.abandoned = message, abandoned
+        self.environment_id: str = environment_id
+        self.generation: int = generation
+        self.message: str = message
+        self.abandoned: bool = abandoned
 
     @property
     def retryable(self) -> bool:
@@ -186,8 +196,11 @@ class ConnectFailed(EnvironmentsError):
         self, inner: str, *, retryable: bool = False, environment_id: str = "", generation: int = 0, attempt: int = 0
     ) -> None:
         super().__init__(f"exec-server connection attempt failed: {inner}")
-        self.inner, self.retryable = inner, retryable
-        self.environment_id, self.generation, self.attempt = environment_id, generation, attempt
+        self.inner: str = inner
+        self.retryable: bool = retryable
+        self.environment_id: str = environment_id
+        self.generation: int = generation
+        self.attempt: int = attempt
 
 
 class LinkLost(EnvironmentsError):
@@ -203,7 +216,9 @@ class EnvironmentClosed(EnvironmentsError):
 
     def __init__(self, environment_id: str, generation: int, reason: str) -> None:
         super().__init__(f"environment `{environment_id}` generation {generation} is closed: {reason}")
-        self.environment_id, self.generation, self.reason = environment_id, generation, reason
+        self.environment_id: str = environment_id
+        self.generation: int = generation
+        self.reason: str = reason
 
 
 class WillNotStop(EnvironmentsError):
@@ -214,7 +229,9 @@ class WillNotStop(EnvironmentsError):
             f"environment `{environment_id}` generation {generation} is closed, but its task still runs {waited_s:g} s "
             "later: its provider or its connector shields itself from cancellation, or never awaits"
         )
-        self.environment_id, self.generation, self.waited_s = environment_id, generation, waited_s
+        self.environment_id: str = environment_id
+        self.generation: int = generation
+        self.waited_s: float = waited_s
 
 
 class NotSupported(EnvironmentsError):
@@ -222,7 +239,8 @@ class NotSupported(EnvironmentsError):
 
     def __init__(self, operation: str, why: str) -> None:
         super().__init__(f"{operation} is not supported: {why}")
-        self.operation, self.why = operation, why
+        self.operation: str = operation
+        self.why: str = why
 
 
 class RegistryConfigurationError(EnvironmentsError):
@@ -238,4 +256,6 @@ class StaleGeneration(ProtocolError):
 
     def __init__(self, environment_id: str, meant: int, current: int) -> None:
         super().__init__(f"environment `{environment_id}` is at generation {current}, not {meant}")
-        self.environment_id, self.meant, self.current = environment_id, meant, current
+        self.environment_id: str = environment_id
+        self.meant: int = meant
+        self.current: int = current

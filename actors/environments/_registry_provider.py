@@ -32,7 +32,8 @@ class RegistryRefused(ActorsError):
 
     def __init__(self, said: RegistrarFailed) -> None:
         super().__init__(str(said))
-        self.retryable, self.retry_after_s = said.retryable, said.retry_after_s
+        self.retryable: bool = said.retryable
+        self.retry_after_s: float | None = said.retry_after_s
 
 
 @final

@@ -58,7 +58,7 @@ class ScriptedProvider:
     def __init__(self, *script: Answer | Exception) -> None:
         self._script = list(script) or [ENDPOINT]
         self.keys: list[Any] = []
-        self.proceed = trio.Event()
+        self.proceed: trio.Event = trio.Event()
         self.proceed.set()
 
     @property
@@ -89,7 +89,8 @@ class FailingProvider:
     """Fail every time, with the same words; count the calls."""
 
     def __init__(self, message: str = "test Noise provider called") -> None:
-        self.message, self.calls = message, 0
+        self.message: str = message
+        self.calls: int = 0
 
     async def connect_bundle(self, _harness_public_key: Any, /) -> Answer:
         """Fail.
@@ -109,7 +110,7 @@ class MemoryClient:
         self.request = request
         self.commands: list[Sequence[str]] = []
         self.failure: Exception | None = None
-        self.proceed = trio.Event()
+        self.proceed: trio.Event = trio.Event()
         self.proceed.set()
 
     @property
@@ -203,7 +204,7 @@ class MemoryConnector:
     def __init__(self) -> None:
         self.links: list[MemoryLink] = []
         self.failures: list[Exception] = []
-        self.proceed = trio.Event()
+        self.proceed: trio.Event = trio.Event()
         self.proceed.set()
 
     @property

@@ -25,7 +25,8 @@ class SettingInvalid(ExecutorError, ValueError):
 
     def __init__(self, field: str, rule: str) -> None:
         super().__init__(f"{field} {rule}")
-        self.field, self.rule = field, rule
+        self.field: str = field
+        self.rule: str = rule
 
 
 class ListenRefused(ExecutorError):
@@ -36,7 +37,8 @@ class ListenRefused(ExecutorError):
             f"refused to listen on {address}: {reason}. Whoever reaches an executor runs commands as this user. "
             "Give a token, or listen on 127.0.0.1."
         )
-        self.address, self.reason = address, reason
+        self.address: str = address
+        self.reason: str = reason
 
 
 class ListenAddressInvalid(ExecutorError):

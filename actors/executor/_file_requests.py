@@ -79,8 +79,10 @@ class Files:
     """What all connections of an executor share: the tree, and the threads that work in it."""
 
     def __init__(self, tree: FileTree, *, limits: Limits, platform: str) -> None:
-        self.tree, self.limits, self._platform = tree, limits, platform
-        self.threads = trio.CapacityLimiter(limits.file_threads_max)
+        self.tree: FileTree = tree
+        self.limits: Limits = limits
+        self._platform = platform
+        self.threads: trio.CapacityLimiter = trio.CapacityLimiter(limits.file_threads_max)
 
     def path_of(self, uri: str, sandbox: Sandbox | None = None) -> str:
         """Read a path.

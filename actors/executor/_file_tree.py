@@ -28,7 +28,8 @@ class RootUnusable(ExecutorError):
 
     def __init__(self, path: str, reason: str) -> None:
         super().__init__(f"cannot confine clients to {path!r}: {reason}; name a folder that exists")
-        self.path, self.reason = path, reason
+        self.path: str = path
+        self.reason: str = reason
 
 
 class Links(enum.Enum):

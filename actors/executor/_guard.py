@@ -38,7 +38,7 @@ class Guard:
 
     def __init__(self, pipe: int) -> None:
         self._pipe: int | None = pipe
-        self.lost = False
+        self.lost: bool = False
         """Whether the guard itself is gone; groups then outlive us if we are killed."""
 
     def watch(self, group: int) -> None:

@@ -50,8 +50,11 @@ class HttpAccess:
     """What all connections of an executor share."""
 
     def __init__(self, *, variables: Mapping[str, str], limits: Limits, counters: Counters, observer: Observer) -> None:
-        self.variables, self.limits, self.counters, self._observer = variables, limits, counters, observer
-        self.client = HttpClient(limits)
+        self.variables: Mapping[str, str] = variables
+        self.limits: Limits = limits
+        self.counters: Counters = counters
+        self._observer = observer
+        self.client: HttpClient = HttpClient(limits)
 
     @asynccontextmanager
     async def exchange(self, outgoing: OutgoingRequest, session: Session) -> AsyncGenerator[Exchange, None]:

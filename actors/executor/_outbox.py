@@ -41,7 +41,7 @@ class Lane:
         self._room_bytes = room_bytes
         self._room = trio.lowlevel.ParkingLot()
         # The sum of the lengths of `_messages`.
-        self.queued_bytes = 0
+        self.queued_bytes: int = 0
 
     def __len__(self) -> int:
         return len(self._messages)
@@ -85,9 +85,9 @@ class Outbox:
     """Two lanes and one reader."""
 
     def __init__(self, *, room_bytes: int) -> None:
-        self.answers = Lane(room_bytes)
+        self.answers: Lane = Lane(room_bytes)
         """Answers to requests."""
-        self.news = Lane(room_bytes)
+        self.news: Lane = Lane(room_bytes)
         """News of processes."""
         self._peak = self._sent = self._dropped = self._in_a_row = 0
         self._reader = trio.lowlevel.ParkingLot()

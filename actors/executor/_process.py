@@ -69,12 +69,12 @@ class HostedProcess:
 
     def __init__(self, process_id: str, audience: Audience, limits: Limits) -> None:
         self.process_id = process_id
-        self.log = ProcessLog(process_id)
+        self.log: ProcessLog = ProcessLog(process_id)
         self.stdin: StdinQueue | None = None
         """Its input, when it has one."""
-        self.launched = trio.Event()
+        self.launched: trio.Event = trio.Event()
         """Set once it is known whether it could be started."""
-        self.outcome = Outcome()
+        self.outcome: Outcome = Outcome()
         """Complete when the log is closed."""
         self._audience, self._limits = audience, limits
         self._process: LaunchedProcess | None = None

@@ -18,7 +18,7 @@ class RelayChannel:
 
     def __init__(self, stream: ExecutorStream, *, close_s: float) -> None:
         self._stream, self._close_s = stream, close_s
-        self.peer = f"relay stream {stream.stream_id}"
+        self.peer: str = f"relay stream {stream.stream_id}"
 
     async def receive(self) -> bytes:
         """Wait for the next message."""

@@ -228,9 +228,12 @@ class Sessions:
         counters: Counters,
         observer: Observer,
     ) -> None:
-        self.nursery, self.launcher, self.limits = nursery, launcher, limits
-        self.counters, self.observer = counters, observer
-        self.reminders = Reminders()
+        self.nursery: trio.Nursery = nursery
+        self.launcher: ProcessLauncher = launcher
+        self.limits: Limits = limits
+        self.counters: Counters = counters
+        self.observer: Observer = observer
+        self.reminders: Reminders = Reminders()
         self._sessions: dict[str, Session] = {}
 
     def __len__(self) -> int:

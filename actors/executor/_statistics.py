@@ -81,7 +81,11 @@ class Counters:
         self.messages_received = self.messages_malformed = self.news_ignored = self.requests_refused = 0
         self.sessions_opened = self.sessions_resumed = self.sessions_expired = self.sessions_refused = 0
         self.processes_started = self.processes_refused = self.processes_forgotten_early = 0
-        self.spawns_failed = self.drains_limited = self.survivors = self.killed_outside = self.not_died = 0
+        self.spawns_failed = 0
+        self.drains_limited: int = 0
+        self.survivors: int = 0
+        self.killed_outside: int = 0
+        self.not_died: int = 0
         self.output_bytes = self.paths_refused = 0
         self.http_requests = self.http_failures = self.http_body_bytes = 0
 

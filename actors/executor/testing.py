@@ -38,7 +38,7 @@ class MemoryPipe:
 
     def __init__(self, *, capacity_bytes: int = 64 * 1024) -> None:
         self.capacity_bytes = capacity_bytes
-        self.writers = 0
+        self.writers: int = 0
         """Who may still write."""
         self._held = bytearray()
         self._closed = False
@@ -120,8 +120,10 @@ class MemoryProcess:
         self._ignored: set[int] = set()
         self.spec = spec
         """How it was started."""
-        self.pid, self.group, self.name = pid, group, name
-        self.killed_by = 0
+        self.pid: int = pid
+        self.group: int = group
+        self.name: str = name
+        self.killed_by: int = 0
         """The signal that ended it, or 0."""
 
     async def write(self, data: bytes, *, stream: Stream | None = None) -> None:
@@ -169,15 +171,19 @@ class _Launched:
 
     def __init__(self, launcher: "MemoryLauncher", spec: LaunchSpec) -> None:
         self._launcher, self._spec = launcher, spec
-        self.pid = launcher.next_pid()
+        self.pid: int = launcher.next_pid()
         streams = (Stream.PTY,) if spec.terminal else (Stream.STDOUT, Stream.STDERR)
-        self.pipes = {stream: MemoryPipe(capacity_bytes=launcher.capacity_bytes) for stream in streams}
+        self.pipes: dict[Stream, MemoryPipe] = {
+            stream: MemoryPipe(capacity_bytes=launcher.capacity_bytes) for stream in streams
+        }
         self.outputs: Mapping[Stream, OutputEnd] = self.pipes
-        self.stdin_pipe = MemoryPipe(capacity_bytes=launcher.capacity_bytes) if spec.pipe_stdin else None
-        self.stdin = _MemoryInput(self.stdin_pipe) if self.stdin_pipe is not None else None
+        self.stdin_pipe: MemoryPipe | None = (
+            MemoryPipe(capacity_bytes=launcher.capacity_bytes) if spec.pipe_stdin else None
+        )
+        self.stdin: _MemoryInput | None = _MemoryInput(self.stdin_pipe) if self.stdin_pipe is not None else None
         if self.stdin_pipe is not None:
             self.stdin_pipe.writers = 1
-        self.left_members = False
+        self.left_members: bool = False
         self._status: int | None = None
         self._exited = trio.Event()
         # Everybody alive: the leader and those it left behind.
@@ -242,8 +248,9 @@ class MemoryLauncher:
     """Starts functions as if they were programs. Given by :func:`open_memory_launcher`."""
 
     def __init__(self, nursery: trio.Nursery, programs: Mapping[str, Program], *, capacity_bytes: int) -> None:
-        self.nursery, self.capacity_bytes = nursery, capacity_bytes
-        self.programs = dict(programs)
+        self.nursery: trio.Nursery = nursery
+        self.capacity_bytes: int = capacity_bytes
+        self.programs: dict[str, Program] = dict(programs)
         """By the name that stands in ``argv[0]``."""
         self.launched: deque[LaunchSpec] = deque(maxlen=1000)
         """What was started, newest last."""

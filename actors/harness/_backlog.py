@@ -58,11 +58,11 @@ class Backlog:
         self._held_bytes_max = held_bytes_max
         # Positions rise from left to right; `held_bytes` is the sum of the chunks' costs.
         self._unread: deque[Unread] = deque()
-        self.held_bytes = 0
+        self.held_bytes: int = 0
         """Output not read yet, with what it costs to hold it."""
-        self.skipped_bytes = 0
+        self.skipped_bytes: int = 0
         """Output that came while there was no room for it."""
-        self.position = 0
+        self.position: int = 0
         """The last position the reader took."""
         self.exited: ProcessExited | None = None
         """The exit, once known."""

@@ -30,9 +30,9 @@ class Client:
 
     def __init__(self, core: Core) -> None:
         self._core = core
-        self.processes = Processes(core)
+        self.processes: Processes = Processes(core)
         """Start processes here."""
-        self.files = Files(core)
+        self.files: Files = Files(core)
         """Reach files here."""
         self.http = Http(core)
         """Make HTTP requests from there."""

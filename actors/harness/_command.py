@@ -65,7 +65,9 @@ class CommandTimedOut(MayHaveRun, TimeoutError):
     def __init__(self, completed: CompletedCommand, timeout_s: float, *, killed: bool) -> None:
         end = "its process group was killed" if killed else "its executor did not confirm the kill"
         super().__init__(f"{list(completed.argv)!r} did not end within {duration_text(timeout_s)}; {end}")
-        self.completed, self.timeout_s, self.killed = completed, timeout_s, killed
+        self.completed: CompletedCommand = completed
+        self.timeout_s: float = timeout_s
+        self.killed: bool = killed
 
 
 class _Kept:

@@ -95,7 +95,7 @@ class Core:
     ) -> None:
         self.limits = limits
         self.new_id = new_id
-        self.valve = ReadValve()
+        self.valve: ReadValve = ReadValve()
         self.session_id: str | None = None
         self.info: EnvironmentInfo | None = None
         self.followed: dict[str, Followed] = {}

@@ -34,7 +34,8 @@ class InvalidArgument(DidNotRun, ValueError):
 
     def __init__(self, field: str, rule: str) -> None:
         super().__init__(f"{field}: {rule}")
-        self.field, self.rule = field, rule
+        self.field: str = field
+        self.rule: str = rule
 
 
 class ProtocolBroken(HarnessError):
@@ -74,7 +75,9 @@ class CallNotSent(DidNotRun):
 
     def __init__(self, method: str, reason: HarnessError, *, identity: str = "") -> None:
         super().__init__(f"{_call_text(method, identity)} was not sent: {reason}")
-        self.method, self.reason, self.identity = method, reason, identity
+        self.method: str = method
+        self.reason: HarnessError = reason
+        self.identity: str = identity
 
 
 class AnswerLost(MayHaveRun):
@@ -82,7 +85,9 @@ class AnswerLost(MayHaveRun):
 
     def __init__(self, method: str, reason: HarnessError, *, identity: str = "") -> None:
         super().__init__(f"{_call_text(method, identity)} may have run, its answer was lost: {reason}")
-        self.method, self.reason, self.identity = method, reason, identity
+        self.method: str = method
+        self.reason: HarnessError = reason
+        self.identity: str = identity
 
 
 class CallTimedOut(MayHaveRun, TimeoutError):
@@ -90,7 +95,8 @@ class CallTimedOut(MayHaveRun, TimeoutError):
 
     def __init__(self, method: str, timeout_s: float) -> None:
         super().__init__(f"timed out waiting for exec-server `{method}` response after {duration_text(timeout_s)}")
-        self.method, self.timeout_s = method, timeout_s
+        self.method: str = method
+        self.timeout_s: float = timeout_s
 
 
 class TooManyCalls(DidNotRun):
@@ -108,7 +114,9 @@ class RequestTooLarge(DidNotRun):
         super().__init__(
             f"`{method}` request of {size_bytes} bytes is over the limit of {limit_bytes} bytes; send it in pieces"
         )
-        self.method, self.size_bytes, self.limit_bytes = method, size_bytes, limit_bytes
+        self.method: str = method
+        self.size_bytes: int = size_bytes
+        self.limit_bytes: int = limit_bytes
 
 
 class RequestRejected(Failed):
@@ -116,7 +124,9 @@ class RequestRejected(Failed):
 
     def __init__(self, code: int, message: str, data: Any = None, *, about: str = "") -> None:
         super().__init__(f"exec-server rejected request ({code}): {message}" + (f": {about}" if about else ""))
-        self.code, self.message, self.data = code, message, data
+        self.code: int = code
+        self.message: str = message
+        self.data: Any = data
 
 
 class AnswerUnreadable(Failed):
@@ -124,7 +134,8 @@ class AnswerUnreadable(Failed):
 
     def __init__(self, method: str, reason: str) -> None:
         super().__init__(f"failed to serialize or deserialize exec-server JSON: `{method}` answer: {reason}")
-        self.method, self.reason = method, reason
+        self.method: str = method
+        self.reason: str = reason
 
 
 class InitializeTimedOut(HarnessError, TimeoutError):
@@ -139,7 +150,8 @@ class WebSocketConnectTimedOut(DidNotRun, TimeoutError):
     """No WebSocket was established in time."""
 
     def __init__(self, url: str, timeout_s: float) -> None:
-        self.url, self.timeout_s = shown_url(url), timeout_s
+        self.url: str = shown_url(url)
+        self.timeout_s: float = timeout_s
         super().__init__(f"timed out connecting to exec-server websocket `{self.url}` after {duration_text(timeout_s)}")
 
 
@@ -147,7 +159,9 @@ class WebSocketConnectFailed(DidNotRun):
     """No WebSocket could be established."""
 
     def __init__(self, url: str, source: str, *, status: int | None = None) -> None:
-        self.url, self.source, self.status = shown_url(url), source, status
+        self.url: str = shown_url(url)
+        self.source: str = source
+        self.status: int | None = status
         super().__init__(f"failed to connect to exec-server websocket `{self.url}`: {source}")
 
 
@@ -158,7 +172,9 @@ class ProcessStateUnknown(MayHaveRun):
         super().__init__(
             f"connection lost, process state unknown: process `{process_id}` after position {position}: {reason}"
         )
-        self.process_id, self.position, self.reason = process_id, position, reason
+        self.process_id: str = process_id
+        self.position: int = position
+        self.reason: HarnessError = reason
 
 
 class ProcessFailed(Failed):
@@ -166,7 +182,9 @@ class ProcessFailed(Failed):
 
     def __init__(self, process_id: str, position: int, reason: str) -> None:
         super().__init__(f"process `{process_id}` failed after position {position}: {reason}")
-        self.process_id, self.position, self.reason = process_id, position, reason
+        self.process_id: str = process_id
+        self.position: int = position
+        self.reason: str = reason
 
 
 class ProcessNeverStarted(DidNotRun):
@@ -185,7 +203,9 @@ class OutputLost(HarnessError):
             f"output of process `{process_id}` from position {first_seq} to {last_seq} is gone: it came faster than it "
             "was read; read on to continue behind the gap, or iterate chunks() to get gaps as values"
         )
-        self.process_id, self.first_seq, self.last_seq = process_id, first_seq, last_seq
+        self.process_id: str = process_id
+        self.first_seq: int = first_seq
+        self.last_seq: int = last_seq
 
 
 class ReaderBusy(HarnessError):

@@ -81,14 +81,16 @@ class FakeProcess:
     def __init__(self, params: StartParams, send: Callable[[ProcessEvent], None]) -> None:
         self.params = params
         """As it was started."""
-        self.log = ProcessLog(params.process_id)
+        self.log: ProcessLog = ProcessLog(params.process_id)
         """Its sequence."""
-        self._stdin, self.stdin = trio.open_memory_channel[bytes](math.inf)
+        stdin = trio.open_memory_channel[bytes](math.inf)
+        self._stdin: trio.MemorySendChannel[bytes] = stdin[0]
+        self.stdin: trio.MemoryReceiveChannel[bytes] = stdin[1]
         self._send = send
         self._scope = trio.CancelScope()
         self._exit_code: int | None = None
         self._writes: set[str] = set()
-        self.changed = trio.lowlevel.ParkingLot()
+        self.changed: trio.lowlevel.ParkingLot = trio.lowlevel.ParkingLot()
         self.signals = 0
         """Interrupts that came."""
 
@@ -163,7 +165,7 @@ class FakeExecutor:
         """Awaited after a request was carried out; False leaves it without an answer."""
         self.before_request: Callable[[Request], Awaitable[bool]] | None = None
         """Awaited before a request is carried out; False drops it."""
-        self.info = EnvironmentInfo(
+        self.info: EnvironmentInfo = EnvironmentInfo(
             shell=Shell(name="sh", path="/bin/sh"),
             cwd="file:///home/fake",
             capabilities=Capabilities(process_stdin_eof=True, process_terminate_grace=True),

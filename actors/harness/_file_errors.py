@@ -1,6 +1,6 @@
 """What can go wrong with files, by type. Where Python has an error for it, ours is one of those as well."""
 
-from typing import Final
+from typing import Any, Final
 
 from actors.harness._errors import Failed, RequestRejected
 from actors.protocol import FileFailureKind, file_failure_kind
@@ -11,7 +11,7 @@ class FileError(RequestRejected):
 
     def __init__(self, path: str, rejected: RequestRejected) -> None:
         super().__init__(rejected.code, rejected.message, rejected.data)
-        self.args = (f"{path}: {rejected.message}",)
+        self.args: tuple[Any, ...] = (f"{path}: {rejected.message}",)
         self.path = path
         """The path that was asked for, in the caller's words."""
 
@@ -66,7 +66,8 @@ class FileStreamLost(Failed):
         super().__init__(
             f"{path}: the open file was lost with its connection after {offset} bytes; open it again to begin anew"
         )
-        self.path, self.offset = path, offset
+        self.path: str = path
+        self.offset: int = offset
 
 
 _BY_KIND: Final[dict[FileFailureKind, type[FileError]]] = {

@@ -27,7 +27,8 @@ class _Handle:
     """One open file at the executor."""
 
     def __init__(self, core: Core, path: str) -> None:
-        self.core, self.path = core, path
+        self.core: Core = core
+        self.path: str = path
         self.handle_id: Final = core.new_id()
 
     async def open(self, uri: str, mode: OpenMode) -> None:
@@ -54,7 +55,7 @@ class FileReader:
 
     def __init__(self, handle: _Handle, offset: int, block_bytes: int) -> None:
         self._handle, self._block_bytes = handle, block_bytes
-        self.offset = offset
+        self.offset: int = offset
         """Where the next block begins."""
 
     async def read(self, bytes_max: int | None = None) -> bytes:
@@ -85,7 +86,7 @@ class FileWriter:
 
     def __init__(self, handle: _Handle) -> None:
         self._handle = handle
-        self.offset = 0
+        self.offset: int = 0
         """Where the next bytes go."""
 
     async def write(self, data: bytes) -> None:

@@ -19,7 +19,7 @@ class ReadValve:
         self._waiting = 0
         self._full = 0
         self._lot = trio.lowlevel.ParkingLot()
-        self.pauses = 0
+        self.pauses: int = 0
         """How often reading stopped."""
 
     @property

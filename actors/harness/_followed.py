@@ -14,7 +14,7 @@ class Followed:
 
     def __init__(self, process_id: str, *, limits: HarnessLimits, valve: ReadValve) -> None:
         self.process_id = process_id
-        self.backlog = Backlog(process_id, held_bytes_max=limits.held_bytes)
+        self.backlog: Backlog = Backlog(process_id, held_bytes_max=limits.held_bytes)
         self.started = False
         """The executor said that it runs."""
         self.failure: HarnessError | None = None

@@ -41,7 +41,7 @@ class _Pipe:
     def __init__(self) -> None:
         self.messages: deque[bytes] = deque()
         self.ended: str | None = None
-        self.lot = trio.lowlevel.ParkingLot()
+        self.lot: trio.lowlevel.ParkingLot = trio.lowlevel.ParkingLot()
 
     def end(self, reason: str, *, drop: bool) -> None:
         if drop:
@@ -100,11 +100,11 @@ class MemoryLine:
 
     def __init__(self) -> None:
         there, back = _Pipe(), _Pipe()
-        self.near = MemoryChannel(there, back, self)
+        self.near: MemoryChannel = MemoryChannel(there, back, self)
         """The harness's end."""
-        self.far = MemoryChannel(back, there, self)
+        self.far: MemoryChannel = MemoryChannel(back, there, self)
         """The executor's end."""
-        self.silent = False
+        self.silent: bool = False
         """Messages go nowhere, both ways."""
         self._pipes = (there, back)
 
@@ -130,7 +130,7 @@ class MemoryNetwork:
         """While set: why nobody can connect."""
         self.unreachable = False
         """While set: nobody answers at all."""
-        self.dials = 0
+        self.dials: int = 0
         """How often a connection was tried."""
 
     @property

@@ -62,7 +62,7 @@ class Process:
         self._followed = followed
         self._params = params
         self._decoders: dict[Stream, TextDecoder] = {}
-        self.stdin = ProcessStdin(core, params)
+        self.stdin: ProcessStdin = ProcessStdin(core, params)
         """Standard input; of use when the process was started with ``pipe_stdin`` or ``tty``."""
 
     def __repr__(self) -> str:

@@ -73,9 +73,9 @@ class Agreement(Sealed):
     __slots__ = ("limits", "receive", "send")
 
     def __init__(self, *, send: Aead, receive: Aead, limits: RecordLimits) -> None:
-        self.send = send
-        self.receive = receive
-        self.limits = limits
+        self.send: Aead = send
+        self.receive: Aead = receive
+        self.limits: RecordLimits = limits
 
 
 class SecureChannel(Sealed):

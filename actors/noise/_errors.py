@@ -88,4 +88,5 @@ class IdentityFileRefused(NoiseError):
 
     def __init__(self, path: str, why: str) -> None:
         super().__init__(f"{path!r} {why}")
-        self.path, self.why = path, why
+        self.path: str = path
+        self.why: str = why

@@ -26,8 +26,8 @@ class PublicPair:
     __slots__ = ("_mlkem768", "_x25519", "mlkem768_bytes", "x25519_bytes")
 
     def __init__(self, x25519_bytes: bytes, mlkem768_bytes: bytes | None) -> None:
-        self.x25519_bytes = x25519_bytes
-        self.mlkem768_bytes = mlkem768_bytes
+        self.x25519_bytes: bytes = x25519_bytes
+        self.mlkem768_bytes: bytes | None = mlkem768_bytes
         self._x25519: X25519PublicKey | None = None
         self._mlkem768: MLKEM768PublicKey | None = None
 
@@ -58,9 +58,9 @@ class PrivatePair(Sealed):
     __slots__ = ("mlkem768", "public", "x25519")
 
     def __init__(self, x25519: X25519PrivateKey, mlkem768: MLKEM768PrivateKey | None) -> None:
-        self.x25519 = x25519
-        self.mlkem768 = mlkem768
-        self.public = PublicPair(
+        self.x25519: X25519PrivateKey = x25519
+        self.mlkem768: MLKEM768PrivateKey | None = mlkem768
+        self.public: PublicPair = PublicPair(
             x25519.public_key().public_bytes_raw(),
             None if mlkem768 is None else mlkem768.public_key().public_bytes_raw(),
         )

@@ -34,7 +34,8 @@ class MessageTooLarge(ProtocolFault):
         super().__init__(
             f"message of {size_bytes} bytes is over the limit of {limit_bytes} bytes; ask for it in smaller pieces"
         )
-        self.size_bytes, self.limit_bytes = size_bytes, limit_bytes
+        self.size_bytes: int = size_bytes
+        self.limit_bytes: int = limit_bytes
 
 
 class InvalidParams(ProtocolFault):

@@ -103,7 +103,7 @@ class ProcessLog:
     __slots__ = ("_closed", "_exited", "_failure", "_next_seq", "_output", "process_id")
 
     def __init__(self, process_id: str, *, output: RetainedOutput | None = None) -> None:
-        self.process_id = process_id
+        self.process_id: str = process_id
         self._output = output or RetainedOutput()
         self._next_seq = 1
         self._exited: ProcessExited | None = None

@@ -66,8 +66,8 @@ class EventOrder:
     def __init__(
         self, process_id: str, *, events_max: int = REORDER_EVENTS_MAX, bytes_max: int = REORDER_BYTES_MAX
     ) -> None:
-        self.process_id = process_id
-        self.duplicates = 0
+        self.process_id: str = process_id
+        self.duplicates: int = 0
         """Events dropped because they came again, or after the end."""
         self._events_max, self._bytes_max = events_max, bytes_max
         self._delivered_seq = 0

@@ -131,8 +131,10 @@ class MemoryRouter:
     def __init__(self, nursery: trio.Nursery) -> None:
         self._nursery = nursery
         self._harnesses: dict[str, MemoryConnection] = {}
-        self.executor, self._towards_executor = memory_connection_pair(buffered_frames=128)
+        ends = memory_connection_pair(buffered_frames=128)
+        self.executor: MemoryConnection = ends[0]
         """The executor's own end of its connection."""
+        self._towards_executor = ends[1]
         self.forwarded: deque[bytes] = deque(maxlen=_FRAMES_KEPT)
         """The last 10,000 frames that passed, in both directions."""
         nursery.start_soon(self._from_executor)

@@ -19,7 +19,7 @@ class Outgoing:
     def __init__(self, limits: RelayLimits, on_lane_failed: Callable[[LaneFailed], None]) -> None:
         self._limits = limits
         self._on_lane_failed = on_lane_failed
-        self.schedule = OutgoingSchedule(limits)
+        self.schedule: OutgoingSchedule = OutgoingSchedule(limits)
         # Set while there may be something to write.
         self._work = trio.Event()
         # Where senders of one lane wait for room in it; a lane without waiters has no place.

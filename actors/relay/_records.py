@@ -25,7 +25,7 @@ class RecordPacker:
         self._queue: deque[tuple[bytes, TraceContext | None]] = deque()
         # How much of the first message, its length included, is in records already.
         self._offset = 0
-        self.queued_bytes = 0
+        self.queued_bytes: int = 0
 
     def put(self, message: bytes, trace: TraceContext | None = None) -> None:
         """Queue a message.

@@ -23,11 +23,11 @@ class Lane:
     __slots__ = ("_seal", "_sequence", "packer", "stream_id", "window")
 
     def __init__(self, stream_id: str, seal: Callable[[bytes], bytes], limits: RelayLimits) -> None:
-        self.stream_id = stream_id
+        self.stream_id: str = stream_id
         self._seal = seal
         self._sequence = SequenceCounter()
-        self.packer = RecordPacker(limits)
-        self.window = SendWindow(limits)
+        self.packer: RecordPacker = RecordPacker(limits)
+        self.window: SendWindow = SendWindow(limits)
 
     @property
     def is_ready(self) -> bool:
@@ -62,9 +62,9 @@ class OutgoingSchedule:
         self._in_turn: set[str] = set()
         # Frames of the control lane, by stream and kind: a newer one of the same kind replaces an older.
         self._control: dict[tuple[str, str], bytes] = {}
-        self.resets_refused = 0
+        self.resets_refused: int = 0
         # Plaintext that waits in all lanes.
-        self.queued_bytes = 0
+        self.queued_bytes: int = 0
 
     @property
     def control_frames(self) -> int:

@@ -31,7 +31,8 @@ class RegistrarFailed(RelayError):
 
     def __init__(self, text: str, *, retryable: bool, retry_after_s: float | None = None) -> None:
         super().__init__(text)
-        self.retryable, self.retry_after_s = retryable, retry_after_s
+        self.retryable: bool = retryable
+        self.retry_after_s: float | None = retry_after_s
 
 
 class ExecutorRegistration(Protocol):

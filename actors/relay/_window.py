@@ -25,10 +25,10 @@ class SendWindow:
         self._limit = limits.window_bytes
         # The size of each record after the last acknowledged one. Empty until the peer has acknowledged once.
         self._sizes: deque[int] = deque()
-        self.acked = 0
-        self.sent = 0
-        self.flying_bytes = 0
-        self.heeded = False
+        self.acked: int = 0
+        self.sent: int = 0
+        self.flying_bytes: int = 0
+        self.heeded: bool = False
 
     @property
     def is_open(self) -> bool:
@@ -52,7 +52,8 @@ class SendWindow:
             raise AckBeyondSent(ack, self.sent)
         if not self.heeded:
             # What flew before the peer showed that it acknowledges was not counted, and is not waited for.
-            self.heeded, self.acked = True, self.sent
+            self.heeded = True
+            self.acked = self.sent
         while self.acked < ack:
             self.flying_bytes -= self._sizes.popleft()
             self.acked += 1

@@ -60,7 +60,8 @@ class RegistryHttpFailed(RegistryError):
         self, text: str, status: int, code: str | None, *, retryable: bool, retry_after_s: float | None
     ) -> None:
         super().__init__(text, retryable=retryable, retry_after_s=retry_after_s)
-        self.status, self.code = status, code
+        self.status: int = status
+        self.code: str | None = code
 
 
 class RegistryRequestFailed(RegistryError):

@@ -75,7 +75,7 @@ class MemoryNetwork:
         self.url = url
         """The one address."""
         self._listener: _MemoryListener | None = None
-        self.dialled = 0
+        self.dialled: int = 0
         """How many connections were asked for."""
 
     def listeners(self) -> list[trio.abc.Listener[trio.abc.Stream]]:

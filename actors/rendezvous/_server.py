@@ -113,7 +113,7 @@ class Rendezvous:
         fresh: Callable[[], str],
         nursery: trio.Nursery,
     ) -> None:
-        self.url = base_url.rstrip("/")
+        self.url: str = base_url.rstrip("/")
         """Where the registry is; what an executor or a harness is configured with."""
         self._limits = limits
         self._nursery = nursery

@@ -47,8 +47,10 @@ class Link:
     """Carries the calls of one host session."""
 
     def __init__(self, channel: Channel, nursery: trio.Nursery, traceparent: Callable[[], str | None]) -> None:
-        self.channel, self._nursery, self._traceparent = channel, nursery, traceparent
-        self.phase = Phase.OPENING
+        self.channel: Channel = channel
+        self._nursery = nursery
+        self._traceparent = traceparent
+        self.phase: Phase = Phase.OPENING
         self.reason: SessionsError | None = None
         self.session_id = ""
         self.route: str | None = None
@@ -191,7 +193,8 @@ class Link:
         """End at once, also out of a polite closing."""
         if self.phase is Phase.CLOSED:
             return
-        self.phase, self.reason = Phase.CLOSED, reason
+        self.phase = Phase.CLOSED
+        self.reason = reason
         for scope in [*self._scopes]:
             scope.cancel()
         self.on_end()

@@ -46,7 +46,7 @@ class Connections:
         self._attempt: _Attempt | None = None
         self._changes = trio.lowlevel.ParkingLot()
         self._closed = False
-        self.dialled = 0
+        self.dialled: int = 0
 
     @property
     def count(self) -> int:

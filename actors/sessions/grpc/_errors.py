@@ -25,7 +25,9 @@ class MessageTooLarge(GrpcError):
     def __init__(self, *, found_bytes: int, limit_bytes: int, inbound: bool) -> None:
         direction = "received" if inbound else "to be sent"
         super().__init__(f"a message {direction} has {found_bytes} bytes, the limit is {limit_bytes}")
-        self.found_bytes, self.limit_bytes, self.inbound = found_bytes, limit_bytes, inbound
+        self.found_bytes: int = found_bytes
+        self.limit_bytes: int = limit_bytes
+        self.inbound: bool = inbound
 
 
 class InvalidMetadata(GrpcError, ValueError):
@@ -51,7 +53,10 @@ class CallFailed(GrpcError):
     ) -> None:
         text = f"{path} failed: {status.code.name}"
         super().__init__(f"{text}: {status.message}" if status.message else text)
-        self.path, self.status, self.headers, self.trailers = path, status, headers, trailers
+        self.path: str = path
+        self.status: Status = status
+        self.headers: Metadata = headers
+        self.trailers: Metadata = trailers
         # Whether the peer promised that it never looked at the call, so that calling again is safe.
         self.unprocessed = unprocessed
 
@@ -79,8 +84,8 @@ class Abort(GrpcError):
         if code is StatusCode.OK:
             raise ValueError("a call is not aborted with OK: return from the handler")
         super().__init__(f"{code.name}: {message}" if message else code.name)
-        self.status = Status(code, message, details)
-        self.trailers = tuple(trailers)
+        self.status: Status = Status(code, message, details)
+        self.trailers: tuple[tuple[str, str | bytes], ...] = tuple(trailers)
 
 
 class CallGone(GrpcError):
@@ -88,7 +93,8 @@ class CallGone(GrpcError):
 
     def __init__(self, path: str, why: str) -> None:
         super().__init__(f"the caller of {path} is gone: {why}")
-        self.path, self.why = path, why
+        self.path: str = path
+        self.why: str = why
 
 
 class ChannelClosed(GrpcError):

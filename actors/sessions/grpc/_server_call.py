@@ -24,11 +24,11 @@ class ServerCall:
         self._headers: Headers = []
         self._headers_sent = False
         self._trailers: Headers = []
-        self.scope = trio.CancelScope()
+        self.scope: trio.CancelScope = trio.CancelScope()
         """Cancel it to end the call; the caller sees CANCELLED."""
         self.peer = peer
         """The address of the caller, for people to read."""
-        self.deadline_s = math.inf if head.timeout_s is None else trio.current_time() + head.timeout_s
+        self.deadline_s: float = math.inf if head.timeout_s is None else trio.current_time() + head.timeout_s
         """When the caller gives up, on trio's clock; infinite if never."""
         self.scope.deadline = self.deadline_s
 

@@ -35,27 +35,27 @@ class Stream:
     )  # fmt: skip
 
     def __init__(self, number: int, decoder: MessageDecoder) -> None:
-        self.number = number
+        self.number: int = number
         # Inbound. After `failure`, `unusable` or `remote_ended` no more messages come; those in `inbox` still
         # count.
-        self.decoder = decoder
+        self.decoder: MessageDecoder = decoder
         self.head: ResponseHead | None = None
         self.ending: Ending | None = None
         self.inbox: deque[bytes] = deque()
-        self.credit_bytes = 0
-        self.remote_ended = False
+        self.credit_bytes: int = 0
+        self.remote_ended: bool = False
         self.unusable: Status | None = None
         self.failure: Failure | None = None
         self.on_gone: Callable[[], object] | None = None
-        self.arrivals = trio.lowlevel.ParkingLot()
+        self.arrivals: trio.lowlevel.ParkingLot = trio.lowlevel.ParkingLot()
         # Outbound. `queued_bytes` is the sum of `outbox`; `closing` stands behind it: trailers, or an empty
         # list for a bare end. `scheduled` is true exactly while the stream stands in the writer's rotation.
         self.outbox: deque[memoryview] = deque()
-        self.queued_bytes = 0
+        self.queued_bytes: int = 0
         self.closing: Headers | None = None
-        self.local_ended = False
-        self.scheduled = False
-        self.room = trio.lowlevel.ParkingLot()
+        self.local_ended: bool = False
+        self.scheduled: bool = False
+        self.room: trio.lowlevel.ParkingLot = trio.lowlevel.ParkingLot()
 
     def __repr__(self) -> str:
         return f"<Stream {self.number}>"
@@ -78,5 +78,6 @@ class Stream:
     def drop_outbox(self) -> None:
         """Send nothing more."""
         self.outbox.clear()
-        self.queued_bytes, self.closing = 0, None
+        self.queued_bytes = 0
+        self.closing = None
         self.room.unpark_all()

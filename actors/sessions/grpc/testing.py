@@ -30,7 +30,7 @@ class MemoryNetwork:
 
     def __init__(self) -> None:
         self._dialled, arrivals = trio.open_memory_channel[MemoryStream](math.inf)
-        self.listener = MemoryListener(arrivals)
+        self.listener: MemoryListener = MemoryListener(arrivals)
         self.pairs: list[tuple[MemoryStream, MemoryStream]] = []
         """Each connection made, the dialling end first."""
 
