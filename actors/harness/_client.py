@@ -34,7 +34,7 @@ class Client:
         """Start processes here."""
         self.files: Files = Files(core)
         """Reach files here."""
-        self.http = Http(core)
+        self.http: Http = Http(core)
         """Make HTTP requests from there."""
 
     def __repr__(self) -> str:

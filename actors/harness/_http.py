@@ -218,7 +218,7 @@ class HttpStream:
         """Such as 200."""
         self.headers: tuple[tuple[str, str], ...] = _headers_of(answer)
         """Names in small letters, in order; a name may come more than once."""
-        self.received_bytes = 0
+        self.received_bytes: int = 0
         """How much of the body was taken."""
 
     @property

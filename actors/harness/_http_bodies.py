@@ -21,7 +21,7 @@ class IncomingBody:
         self._is_full = False
         self._seq = 0
         self._lot = trio.lowlevel.ParkingLot()
-        self.over = False
+        self.over: bool = False
         """Nothing more will come."""
         self.error: str | None = None
         """Why the body is not whole, once it is over."""
@@ -51,7 +51,8 @@ class IncomingBody:
             self._lot.unpark_all()
 
     def _end(self, error: str | None) -> None:
-        self.over, self.error = True, error
+        self.over = True
+        self.error = error
 
     async def take(self) -> bytes | None:
         """Give the next piece; None when there is no more, and `error` says whether that is the end.

@@ -70,9 +70,10 @@ class HttpRequestFailed(Failed):
 
     def __init__(self, url: str, message: str, *, kind: str | None = None, reason: str | None = None) -> None:
         super().__init__(f"HTTP request failed: {message}" + (f" ({reason})" if reason else ""))
-        self.url = shown_url(url)
+        self.url: str = shown_url(url)
         """Where to, without query, user and password."""
-        self.kind, self.reason = kind, reason
+        self.kind: str | None = kind
+        self.reason: str | None = reason
         """What went wrong, where the executor says it: ``connect``, ``timeout``, ``protocol``, ``body``..."""
 
 
@@ -87,5 +88,7 @@ class HttpBodyBroken(HarnessError):
     """A streamed body ended before its end: what was read is not all of it."""
 
     def __init__(self, url: str, received_bytes: int, reason: str) -> None:
-        self.url, self.received_bytes, self.reason = shown_url(url), received_bytes, reason
+        self.url: str = shown_url(url)
+        self.received_bytes: int = received_bytes
+        self.reason: str = reason
         super().__init__(f"HTTP request failed: body of `{self.url}` broke off after {received_bytes} bytes: {reason}")

@@ -58,7 +58,8 @@ class ReorderWindowExceeded(OrderingError):
 
     def __init__(self, seq: int, expected: int) -> None:
         super().__init__("Noise relay ciphertext exceeds reorder window")
-        self.seq, self.expected = seq, expected
+        self.seq: int = seq
+        self.expected: int = expected
 
 
 class CiphertextBufferFull(OrderingError):
@@ -66,7 +67,8 @@ class CiphertextBufferFull(OrderingError):
 
     def __init__(self, frames: int, held_bytes: int) -> None:
         super().__init__("Noise relay pending ciphertext buffer is full")
-        self.frames, self.held_bytes = frames, held_bytes
+        self.frames: int = frames
+        self.held_bytes: int = held_bytes
 
 
 class GapNotFilled(OrderingError):
@@ -74,7 +76,8 @@ class GapNotFilled(OrderingError):
 
     def __init__(self, expected: int, after_s: float) -> None:
         super().__init__(f"Noise relay record {expected} did not arrive within {after_s:g} s")
-        self.expected, self.after_s = expected, after_s
+        self.expected: int = expected
+        self.after_s: float = after_s
 
 
 class SequenceExhausted(OrderingError):
@@ -89,7 +92,8 @@ class AckBeyondSent(OrderingError):
 
     def __init__(self, ack: int, sent: int) -> None:
         super().__init__(f"Noise relay acknowledgement {ack} is beyond the {sent} records sent")
-        self.ack, self.sent = ack, sent
+        self.ack: int = ack
+        self.sent: int = sent
 
 
 class FramingError(RelayError):
@@ -117,7 +121,8 @@ class MessageTooLarge(FramingError):
 
     def __init__(self, size_bytes: int, limit_bytes: int) -> None:
         super().__init__("Noise relay JSON-RPC message exceeds maximum length")
-        self.size_bytes, self.limit_bytes = size_bytes, limit_bytes
+        self.size_bytes: int = size_bytes
+        self.limit_bytes: int = limit_bytes
 
 
 class ReassemblyFull(FramingError):
@@ -125,7 +130,8 @@ class ReassemblyFull(FramingError):
 
     def __init__(self, held_bytes: int, limit_bytes: int) -> None:
         super().__init__("Noise relay JSON-RPC reassembly buffer exceeds maximum length")
-        self.held_bytes, self.limit_bytes = held_bytes, limit_bytes
+        self.held_bytes: int = held_bytes
+        self.limit_bytes: int = limit_bytes
 
 
 class DisconnectReason(enum.Enum):
@@ -151,7 +157,8 @@ class ConnectionLost(RelayError):
 
     def __init__(self, reason: DisconnectReason, detail: str) -> None:
         super().__init__(f"{reason.value}: {detail}" if detail else reason.value)
-        self.reason, self.detail = reason, detail
+        self.reason: DisconnectReason = reason
+        self.detail: str = detail
 
 
 class DialFailed(RelayError):
@@ -159,7 +166,8 @@ class DialFailed(RelayError):
 
     def __init__(self, target: str, detail: str) -> None:
         super().__init__(f"failed to connect to exec-server websocket `{target}`: {detail}")
-        self.target, self.detail = target, detail
+        self.target: str = target
+        self.detail: str = detail
         self.retry_after_s: float | None = None
 
 
@@ -172,7 +180,8 @@ class DialRefused(DialFailed):
 
     def __init__(self, target: str, status: int, retry_after_s: float | None) -> None:
         super().__init__(target, f"HTTP status {status}")
-        self.status, self.retry_after_s = status, retry_after_s
+        self.status: int = status
+        self.retry_after_s: float | None = retry_after_s
 
 
 class HandshakeFailed(RelayError):

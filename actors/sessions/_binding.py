@@ -50,12 +50,12 @@ class Binding:
         journal: Journal | None = None,
     ) -> None:
         self.generation = generation
-        self.link = Link(channel, nursery, traceparent)
+        self.link: Link = Link(channel, nursery, traceparent)
         self.link.on_end = self._on_end
-        self.book = CellBook()
-        self.catalogue = Catalogue()
-        self.executions = Executions(self.link, self.book, generation, report, self.catalogue, journal)
-        self.waits = Waits(self.link, self.executions, generation)
+        self.book: CellBook = CellBook()
+        self.catalogue: Catalogue = Catalogue()
+        self.executions: Executions = Executions(self.link, self.book, generation, report, self.catalogue, journal)
+        self.waits: Waits = Waits(self.link, self.executions, generation)
         self._callbacks = Callbacks(self.link, self.book, nursery, generation, report, self.executions.by_id, journal)
         self._heartbeat_interval_s, self._journal = heartbeat_interval_s, journal
         self.restored_keys: tuple[str, ...] = ()

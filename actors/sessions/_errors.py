@@ -42,7 +42,9 @@ class HostCallFailed(SessionsError):
 
     def __init__(self, operation: Operation, code: StatusCode, message: str) -> None:
         super().__init__(call_failed_text(operation, code, message))
-        self.operation, self.code, self.message = operation, code, message
+        self.operation: Operation = operation
+        self.code: StatusCode = code
+        self.message: str = message
 
 
 class HostUnavailable(HostCallFailed):
@@ -83,7 +85,8 @@ class UnexpectedOutputMode(SessionsError):
 
     def __init__(self, selected: str, requested: str) -> None:
         super().__init__(f"gRPC code-mode host selected {selected} output truncation, requested {requested}")
-        self.selected, self.requested = selected, requested
+        self.selected: str = selected
+        self.requested: str = requested
 
 
 class StaleGeneration(SessionsError):
@@ -91,7 +94,8 @@ class StaleGeneration(SessionsError):
 
     def __init__(self, cell_id: str, generation: int) -> None:
         super().__init__("cell belongs to a stale code-mode host generation")
-        self.cell_id, self.generation = cell_id, generation
+        self.cell_id: str = cell_id
+        self.generation: int = generation
 
 
 class CellBusy(SessionsError):
@@ -153,7 +157,9 @@ class SessionReset(SessionsError):
             "Prior external tool operations may have completed; inspect their results before retrying. "
             f"You may continue with a fresh exec call.{restored if restored_keys else ''}"
         )
-        self.lost, self.generation, self.restored_keys = lost, generation, restored_keys
+        self.lost: Lost = lost
+        self.generation: int = generation
+        self.restored_keys: tuple[str, ...] = restored_keys
 
 
 def _listed(keys: tuple[str, ...]) -> str:

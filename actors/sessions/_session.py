@@ -50,7 +50,7 @@ class SessionCore:
     def __init__(self, home: Home, options: SessionOptions) -> None:
         self._home, self._options = home, options
         self._journal = Journal(f"stored-{uuid.uuid4().hex}:") if options.restore_stored_values else None
-        self.token = trio.lowlevel.current_trio_token()
+        self.token: trio.lowlevel.TrioToken = trio.lowlevel.current_trio_token()
         self.mode: OutputTruncation | None = None
         self.binding: Binding | None = None
         self._opening: Binding | None = None

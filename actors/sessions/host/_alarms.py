@@ -21,7 +21,7 @@ class Alarm:
 
     def __init__(self, due_s: float, call: Callable[[], object]) -> None:
         self._call: Callable[[], object] | None = call
-        self.due_s = due_s
+        self.due_s: float = due_s
 
     def cancel(self) -> None:
         """Do not call; harmless when it was called already."""

@@ -43,7 +43,7 @@ class Cell:
 
     def __init__(self, cell_id: str, output: Callable[[], Output]) -> None:
         self.cell_id = cell_id
-        self.phase = Phase.RUNNING
+        self.phase: Phase = Phase.RUNNING
         self._new_output, self._output = output, output()
         self._error: str | None = None
         self._observer: Observer | None = None

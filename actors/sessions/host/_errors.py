@@ -21,7 +21,7 @@ class EngineNotFound(HostError):
             f"no JavaScript engine was found ({places}). Install one with `pip install 'greenroom[sessions]'`, put "
             "deno 2.9 or newer, or node 20.18 or newer, on PATH, or name one with `engine_path`"
         )
-        self.looked = tuple(looked)
+        self.looked: tuple[str, ...] = tuple(looked)
 
 
 class ListenRefused(HostError):
@@ -33,7 +33,9 @@ class ListenRefused(HostError):
             f"refusing to listen on {address}: others can reach it, and there is no {lacks}. "
             "Listen on loopback or a unix socket, or give both"
         )
-        self.address, self.token, self.tls = address, token, tls
+        self.address: str = address
+        self.token: bool = token
+        self.tls: bool = tls
 
 
 class WallsMissing(HostError):
@@ -45,4 +47,4 @@ class WallsMissing(HostError):
             f"engine processes would stand without {', '.join(missing)} ({reasons}). Use a system that has them, or do "
             "not require walls"
         )
-        self.missing = dict(missing)
+        self.missing: dict[str, str] = dict(missing)

@@ -17,7 +17,7 @@ class Outbox(Generic[Message]):
         self._limit = limit
         self._queue: deque[Message] = deque()
         self._lot = trio.lowlevel.ParkingLot()
-        self.ended = False
+        self.ended: bool = False
         """Whether nothing more will come."""
         self.sink: Callable[[Message], bool] | None = None
         """Takes a message at once where its stream has room: no task need wake for it."""

@@ -65,9 +65,9 @@ class EnginePool:
         self._stopped = False
         self.alive: set[EngineProcess] = set()
         """Every process that was started and has not been reaped."""
-        self.started = 0
+        self.started: int = 0
         """How many were ever started."""
-        self.usual_start_s = _START_AT_FIRST_S
+        self.usual_start_s: float = _START_AT_FIRST_S
         """How long a process takes to start, lately; to wait no longer than that for a busy one costs nobody time."""
 
     def take(self, heap_bytes: int | None, taker: Taker) -> Ticket:

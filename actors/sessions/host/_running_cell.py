@@ -68,13 +68,15 @@ class RunningCell:
         self._timers: dict[int, Alarm] = {}
         self._writes: dict[str, str] = {}
         self._stopping = False
-        self.machine = Cell(cell_id, output)
-        self.cell_id, self.execution_id, self.tool_call_id = cell_id, execution_id, tool_call_id
+        self.machine: Cell = Cell(cell_id, output)
+        self.cell_id: str = cell_id
+        self.execution_id: str = execution_id
+        self.tool_call_id: str = tool_call_id
         self.sequence = 0
         """The number of its latest tool call that was sent."""
         self.finished_ns: int | None = None
         """When its script ended, on the monotonic clock."""
-        self.started = False
+        self.started: bool = False
         """Whether its script was given to a process."""
         self.on_start: Callable[[], object] | None = None
         """Called when it does."""

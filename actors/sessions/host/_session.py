@@ -43,7 +43,7 @@ class Observation:
 
     def __init__(self, cell: RunningCell, tokens: int) -> None:
         self.cell = cell
-        self.observer = Observer(tokens, self._settle)
+        self.observer: Observer = Observer(tokens, self._settle)
         self.outcome: Outcome | None = None
         self.alarm: Alarm | None = None
         self._over = trio.Event()
@@ -92,8 +92,10 @@ class Session:
         on_cell: Callable[[int], object],
         on_end: Callable[["Session"], object],
     ) -> None:
-        self.session_id = str(uuid.uuid4())
-        self.alarms, self._shelf, self._options = alarms, shelf, options
+        self.session_id: str = str(uuid.uuid4())
+        self.alarms: Alarms = alarms
+        self._shelf = shelf
+        self._options = options
         self._on_cell, self._on_end = on_cell, on_end
         self._cells_max, self._cell_deadline_s = cells_max, cell_deadline_s
         self._cells_made = 0
@@ -104,13 +106,13 @@ class Session:
         self.executions: Observations[Observation] = Observations("execution")
         self.waits: Observations[Observation] = Observations("wait")
         self.lease: Outbox[SessionEvent] = Outbox(_LEASE_EVENTS_MAX)
-        self.calls = ToolCalls(
+        self.calls: ToolCalls = ToolCalls(
             self.session_id,
             capacity=options.pending_calls_max,
             new_id=lambda: str(uuid.uuid4()),
             on_cancel=self._call_cancelled,
         )
-        self.ended = trio.Event()
+        self.ended: trio.Event = trio.Event()
         self._draining = False
 
     @property
