@@ -9,7 +9,7 @@ import inspect
 import pickle
 import threading
 import typing
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -47,6 +47,8 @@ def made_of(hint: Any) -> Any:
     origin, parts = typing.get_origin(hint), typing.get_args(hint)
     if origin in (Sequence, Iterable) or origin is tuple:
         return (made_of(parts[0]),)
+    if origin in (dict, Mapping):
+        return {made_of(parts[0]): made_of(parts[1])}
     if parts:
         return made_of(parts[0])
     if hint in plain:
