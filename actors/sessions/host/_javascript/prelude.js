@@ -168,6 +168,7 @@
 
   function emitImage(value, second) {
     let url, detail, embedded = false;
+    if (second !== undefined && second !== null && typeof second !== 'string') throw DETAIL_TEXT;
     if (typeof value === 'string') url = value;
     else if (isObject(value)) {
       try { url = value.image_url; } catch { if (over) throw gone; }
@@ -183,17 +184,14 @@
       url = dataUrl(block);
       detail = metaDetail(block);
     }
-    if (url === '') throw SHAPE;
     if (embedded && detail !== undefined && detail !== null && typeof detail !== 'string') throw DETAIL_TEXT;
-    if (second !== undefined && second !== null) {
-      if (typeof second !== 'string') throw DETAIL_TEXT;
-      detail = second;
-    }
+    if (url === '') throw SHAPE;
+    checkScheme(url, 'image');
+    if (second !== undefined && second !== null) detail = second;
     if (detail === undefined || detail === null) detail = 'high';
     else if ((detail = knownDetail(lower(detail))) === undefined) {
       throw 'image detail must be one of: auto, low, high, original';
     }
-    checkScheme(url, 'image');
     say('image', apply(toWellFormed, url, []), detail);
   }
 
