@@ -22,7 +22,7 @@ class Limits:
             ends.
         leftovers_max: Those left running whom a session remembers, to kill them at its end; one more, and the oldest is
             killed.
-        sessions_max: Sessions at once; further ones are refused.
+        sessions_max: Sessions at once; a further one takes the place of one that is idle and detached, or is refused.
         processes_max: Running processes in a session; further starts are refused.
         retained_bytes_max: What a session's closed processes keep, above all output; beyond it the oldest are forgotten
             early.

@@ -192,6 +192,7 @@ class Session:
         """Send news here from now on."""
         assert self._outbox is None, "a session has one connection at a time"
         self._outbox = outbox
+        self._home.detached.pop(self.session_id, None)
         if self._expiry is not None:
             self._expiry.call_off()
             self._expiry = None
@@ -199,11 +200,19 @@ class Session:
     def detach(self) -> None:
         """Its connection ended: go on without, for a while."""
         self._outbox = None
-        self._expiry = self._home.reminders.remind(self._home.limits.detached_s, self._end)
+        self._home.detached[self.session_id] = self
+        self._expiry = self._home.reminders.remind(self._home.limits.detached_s, self._expire)
         self._home.observer(SessionDetached(session_id=self.session_id, processes=self.running))
 
-    def _end(self) -> None:
+    def _expire(self) -> None:
+        self._home.counters.sessions_expired += 1
+        self.end()
+
+    def end(self) -> None:
+        """Forget it and kill its processes."""
         self._ended = True
+        if self._expiry is not None:
+            self._expiry.call_off()
         self._home.forget(self)
         self._home.observer(SessionEnded(session_id=self.session_id, processes=self.running))
         for process in self._processes.values():
@@ -235,6 +244,8 @@ class Sessions:
         self.observer: Observer = observer
         self.reminders: Reminders = Reminders()
         self._sessions: dict[str, Session] = {}
+        # Those without a connection, the one that lost it first in front.
+        self.detached: OrderedDict[str, Session] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._sessions)
@@ -253,7 +264,7 @@ class Sessions:
         return session
 
     def _open(self) -> Session:
-        if len(self._sessions) >= self.limits.sessions_max:
+        if len(self._sessions) >= self.limits.sessions_max and not self._end_one_that_is_idle():
             self.counters.sessions_refused += 1
             raise RequestRefused(
                 invalid_request(f"executor has reached its limit of {self.limits.sessions_max} sessions")
@@ -262,6 +273,14 @@ class Sessions:
         self._sessions[session.session_id] = session
         self.counters.sessions_opened += 1
         return session
+
+    def _end_one_that_is_idle(self) -> bool:
+        """End the session longest without a connection in which nothing runs: short visits must not keep others out."""
+        idle = next((session for session in self.detached.values() if not session.running), None)
+        if idle is not None:
+            self.counters.sessions_ended_early += 1
+            idle.end()
+        return idle is not None
 
     def _resume(self, session_id: str) -> Session:
         session = self._sessions.get(session_id)
@@ -275,7 +294,7 @@ class Sessions:
     def forget(self, session: Session) -> None:
         """It ended; its id is unknown from now on."""
         del self._sessions[session.session_id]
-        self.counters.sessions_expired += 1
+        self.detached.pop(session.session_id, None)
 
     def kill_left_behind(self) -> None:
         """The executor ends, and with it every session: kill those whom their processes left running."""

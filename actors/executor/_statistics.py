@@ -25,6 +25,7 @@ class ExecutorStatistics:
         sessions_opened: New ones.
         sessions_resumed: Attached again.
         sessions_expired: Not resumed in time.
+        sessions_ended_early: Idle and without a connection when there were too many.
         sessions_refused: One too many.
         processes_started: Running once.
         processes_refused: One too many.
@@ -54,6 +55,7 @@ class ExecutorStatistics:
     sessions_opened: int
     sessions_resumed: int
     sessions_expired: int
+    sessions_ended_early: int
     sessions_refused: int
     processes_started: int
     processes_refused: int
@@ -80,6 +82,7 @@ class Counters:
         self.connections_accepted = self.connections_refused = self.connections_silent = 0
         self.messages_received = self.messages_malformed = self.news_ignored = self.requests_refused = 0
         self.sessions_opened = self.sessions_resumed = self.sessions_expired = self.sessions_refused = 0
+        self.sessions_ended_early = 0
         self.processes_started = self.processes_refused = self.processes_forgotten_early = 0
         self.spawns_failed = 0
         self.drains_limited: int = 0

@@ -499,6 +499,29 @@ async def test_too_many_processes_and_sessions_are_refused_and_counted() -> None
         assert (statistics.processes_refused, statistics.sessions_refused) == (1, 1)
 
 
+async def test_many_short_visits_keep_nobody_out_and_cost_no_session_in_which_something_runs() -> None:
+    """Each visit left a session behind for 80 s: a thousand of them, and nobody got in."""
+    limits = Limits(sessions_max=3)
+    async with memory_executor(limits=limits) as (executor, _):
+        async with memory_client(executor) as busy:
+            await busy.start("p", "sleeper")
+        visits: list[str] = []
+        for _ in range(10):
+            async with memory_client(executor) as client:
+                visits.append(client.session_id)
+        async with memory_client(executor, greet=False) as client:
+            assert await client.greet(busy.session_id) == busy.session_id
+        async with memory_client(executor, greet=False) as client:
+            assert await client.greet(visits[-1]) == visits[-1]
+        async with memory_client(executor, greet=False) as client:
+            with pytest.raises(Refused, match="unknown session id"):
+                await client.greet(visits[0])
+
+        statistics = executor.statistics()
+        assert (statistics.sessions, statistics.sessions_refused) == (3, 0)
+        assert (statistics.sessions_ended_early, statistics.sessions_expired) == (8, 0)
+
+
 @pytest.mark.parametrize(
     "more",
     [
