@@ -62,7 +62,8 @@ trio.run(main)
 
 def start(role: str, *args: str) -> subprocess.Popen[str]:
     program = ["-c", RENDEZVOUS] if role == "rendezvous" else [__file__, "--role", role, *args]
-    return subprocess.Popen([sys.executable, *program], stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True)
+    # `-P`: a neighbour of this file has the name of a package.
+    return subprocess.Popen([sys.executable, "-P", *program], stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True)
 
 
 def line_of(process: subprocess.Popen[str]) -> str:

@@ -18,9 +18,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "actors": {"supervision"},
     "actors.noise": set(),
     "actors.protocol": set(),
-    "actors.relay": {"actors.noise"},
-    "actors.rendezvous": {"actors.relay", "actors.noise"},
-    "actors.executor": {"actors.protocol", "actors.relay", "actors.noise"},
+    "actors.websocket": set(),
+    "actors.relay": {"actors.noise", "actors.websocket"},
+    "actors.rendezvous": {"actors.relay", "actors.noise", "actors.websocket"},
+    "actors.executor": {"actors.protocol", "actors.relay", "actors.noise", "actors.websocket"},
     "actors.harness": {"actors.protocol", "actors.relay", "actors.noise", "actors", "supervision"},
     "actors.sessions": {"actors", "supervision", "actors.sessions.grpc"},
     # Stands on its own, so that it could become a distribution of its own.

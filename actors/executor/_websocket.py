@@ -11,7 +11,8 @@ from collections.abc import Sequence
 import trio
 
 from actors.executor._channel import CloseReason, Outlet
-from actors.executor._frames import (
+from actors.executor._limits import Limits
+from actors.websocket import (
     Closed,
     FrameDecoder,
     FrameFault,
@@ -23,7 +24,6 @@ from actors.executor._frames import (
     encode_close,
     encode_frame,
 )
-from actors.executor._limits import Limits
 
 __all__ = ["WebSocketChannel"]
 
@@ -92,7 +92,7 @@ class WebSocketChannel:
                 self._fault = (fault.code, fault.reason)
                 raise trio.EndOfChannel from fault
             match event:
-                case WholeMessage(data):
+                case WholeMessage(data=data):
                     return data
                 case Ping(payload):
                     self._idle()

@@ -11,6 +11,9 @@ from actors.relay._background import open_background as open_background
 from actors.relay._budget import FailureBudget as FailureBudget
 from actors.relay._connection import Dialer as Dialer
 from actors.relay._connection import PhysicalConnection as PhysicalConnection
+from actors.relay._dialing import WebSocketDialer as WebSocketDialer
+from actors.relay._dialing import cut_url as cut_url
+from actors.relay._dialing import retry_after_s as retry_after_s
 from actors.relay._errors import AckBeyondSent as AckBeyondSent
 from actors.relay._errors import AddressUnusable as AddressUnusable
 from actors.relay._errors import CiphertextBufferFull as CiphertextBufferFull
@@ -66,9 +69,6 @@ from actors.relay._upkeep import RegistrarFailed as RegistrarFailed
 from actors.relay._upkeep import UpkeepEvent as UpkeepEvent
 from actors.relay._upkeep import keep_executor_connected as keep_executor_connected
 from actors.relay._websocket import WebSocketConnection as WebSocketConnection
-from actors.relay._websocket import WebSocketDialer as WebSocketDialer
-from actors.relay._websocket import cut_url as cut_url
-from actors.relay._websocket import retry_after_s as retry_after_s
 
 __all__ = [
     "Ack",

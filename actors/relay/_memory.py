@@ -7,9 +7,9 @@ from contextlib import asynccontextmanager, suppress
 import trio
 
 from actors.relay._connection import PhysicalConnection
+from actors.relay._dialing import cut_url
 from actors.relay._errors import ConnectionLost, DialFailed, DisconnectReason
 from actors.relay._frames import Reset, Resume, decode, encode_reset
-from actors.relay._websocket import cut_url
 
 __all__ = ["MemoryConnection", "MemoryDialer", "MemoryRouter", "memory_connection_pair"]
 

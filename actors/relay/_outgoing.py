@@ -85,7 +85,8 @@ class Outgoing:
         """
         if not 0 < len(message) <= self._limits.max_message_bytes:
             raise MessageTooLarge(len(message), self._limits.max_message_bytes)
-        await trio.lowlevel.checkpoint()
+        # Not a whole turn of the scheduler: whoever sends without end comes to wait for room.
+        await trio.lowlevel.checkpoint_if_cancelled()
         still_open()
         while (lot := self._crowded(lane, len(message))) is not None:
             await lot.park()

@@ -109,7 +109,8 @@ class RelayStream:
         Cancelled:
             No message is lost.
         """
-        await trio.lowlevel.checkpoint()
+        if self._messages:
+            await trio.lowlevel.checkpoint()
         while not self._messages:
             self._raise_if_ended()
             await self._changed.park()

@@ -26,8 +26,8 @@ from actors.executor import (
 from actors.executor._websocket import WebSocketChannel
 from actors.executor.testing import open_memory_launcher
 from tests.actors.executor.client import Client, eventually, socket_client
-from tests.actors.executor.test_frames import client_frame
 from tests.actors.executor.test_sessions import PROGRAMS
+from tests.actors.websocket.test_frames import client_frame
 
 
 @asynccontextmanager

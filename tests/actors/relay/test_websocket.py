@@ -70,6 +70,41 @@ async def connected(
         nursery.cancel_scope.cancel()
 
 
+class Reader:
+    """Reads a connection at all times, as both ends of a stream do, and keeps what came and how it ended."""
+
+    def __init__(self, connection: WebSocketConnection) -> None:
+        self._connection = connection
+        self._put, self._taken = trio.open_memory_channel[bytes | str](100)
+        self.lost: ConnectionLost | None = None
+        self.ended = trio.Event()
+
+    async def run(self) -> None:
+        try:
+            while True:
+                self._put.send_nowait(await self._connection.receive())
+        except ConnectionLost as lost:
+            self.lost = lost
+            self.ended.set()
+
+    async def next(self) -> bytes | str:
+        return await self._taken.receive()
+
+    async def end(self) -> ConnectionLost:
+        await self.ended.wait()
+        assert self.lost is not None
+        return self.lost
+
+
+@asynccontextmanager
+async def read(limits: RelayLimits | None = None) -> AsyncGenerator[tuple[WebSocketConnection, Server, Reader], None]:
+    async with connected(limits) as (connection, server), trio.open_nursery() as nursery:
+        reader = Reader(connection)
+        nursery.start_soon(reader.run)
+        yield connection, server, reader
+        nursery.cancel_scope.cancel()
+
+
 def memory_pair(capacity: int | None) -> tuple[trio.StapledStream, trio.StapledStream]:
     ours, theirs = trio.testing.memory_stream_pair() if capacity is None else trio.testing.lockstep_stream_pair()
     return ours, theirs
@@ -108,7 +143,7 @@ async def test_77_a_keepalive_ping_is_sent_without_other_traffic(autojump_clock:
 async def test_76_answered_pings_keep_the_connection_and_a_close_of_the_peer_ends_it(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
-    async with connected() as (connection, server):
+    async with read() as (_, server, reader):
         for round_ in range(1, 7):
             event = await server.next()
             assert isinstance(event, Ping)
@@ -116,9 +151,7 @@ async def test_76_answered_pings_keep_the_connection_and_a_close_of_the_peer_end
             await server.send(event.response())
         await server.send(CloseConnection(code=1000))
 
-        with pytest.raises(ConnectionLost) as caught:
-            await connection.receive()
-        assert caught.value.reason is DisconnectReason.PEER_CLOSE
+        assert (await reader.end()).reason is DisconnectReason.PEER_CLOSE
 
 
 async def test_75_p13_a_peer_that_is_silent_is_given_up_within_interval_and_limit(
@@ -140,17 +173,15 @@ async def test_84_p13_a_peer_that_answers_no_ping_but_says_something_is_not_cut(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
     """The protocol's own test cuts such a peer; ours counts any inbound frame as life (case P13)."""
-    async with connected() as (connection, server):
+    async with read() as (_, server, reader):
         for _ in range(20):
             await trio.sleep(45)
             await server.send(BytesMessage(b"busy"))
-            assert await connection.receive() == b"busy"
+            assert await reader.next() == b"busy"
         await trio.sleep(30)
         last_s = trio.current_time() - 30
 
-        with pytest.raises(ConnectionLost) as caught:
-            await connection.receive()
-        assert caught.value.reason is DisconnectReason.PONG_TIMEOUT
+        assert (await reader.end()).reason is DisconnectReason.PONG_TIMEOUT
         assert trio.current_time() - last_s == pytest.approx(60)
 
 
@@ -180,7 +211,7 @@ async def test_82_a_ping_that_is_due_goes_between_two_frames(autojump_clock: tri
 
 
 async def test_a_ping_of_the_peer_is_answered() -> None:
-    async with connected() as (_, server):
+    async with read() as (_, server, _reader):
         await server.send(Ping(b"are you there"))
 
         assert await server.next() == Pong(b"are you there")

@@ -1,7 +1,8 @@
-"""WebSocket frames (RFC 6455, section 5) as a server sees them: bytes in, events out.
+"""WebSocket frames (RFC 6455, section 5) as either side sees them: bytes in, events out.
 
 Only what comes after the handshake. No extension is spoken, so every reserved bit is an error. Text is handed on as
 bytes: whoever decodes it judges it. Checked against wsproto, event for event and fault for fault: ``test_frames.py``.
+A frame that came whole takes a short way; all others are read piece by piece, and unmasked as they come.
 """
 
 import struct
@@ -23,13 +24,22 @@ __all__ = [
 ]
 
 _CONTROL_BYTES_MAX = 125
-# First bytes of a text or binary message in one frame.
-_WHOLE = frozenset({0x81, 0x82})
+_WHOLE_TEXT = 0x81
+_WHOLE = frozenset({_WHOLE_TEXT, 0x82})
 _CLOSE_CODES = frozenset({*range(1000, 1004), *range(1007, 1015), *range(3000, 5000)})
 
 
 class Opcode(IntEnum):
-    """What a frame is."""
+    """What a frame is.
+
+    Attributes:
+        CONTINUATION: One more fragment of a message.
+        TEXT: A message of text, or its first fragment.
+        BINARY: A message of bytes, or its first fragment.
+        CLOSE: The end.
+        PING: Asks for a sign of life.
+        PONG: Gives one.
+    """
 
     CONTINUATION = 0
     TEXT = 1
@@ -41,10 +51,15 @@ class Opcode(IntEnum):
 
 @attrs.frozen
 class WholeMessage:
-    """A text or binary message, put together."""
+    """A text or binary message, put together.
+
+    Attributes:
+        data: Its bytes.
+        is_text: Whether its sender calls it text.
+    """
 
     data: bytes = attrs.field(repr=False)
-    """Its bytes."""
+    is_text: bool = False
 
 
 @attrs.frozen
@@ -54,28 +69,37 @@ class Part:
 
 @attrs.frozen
 class Ping:
-    """The peer wants a sign of life."""
+    """The peer wants a sign of life.
+
+    Attributes:
+        payload: What the answer must carry.
+    """
 
     payload: bytes
-    """What the answer must carry."""
 
 
 @attrs.frozen
 class Pong:
-    """The peer gives a sign of life."""
+    """The peer gives a sign of life.
+
+    Attributes:
+        payload: What it was asked with.
+    """
 
     payload: bytes
-    """What it was asked with."""
 
 
 @attrs.frozen
 class Closed:
-    """The peer ends the connection."""
+    """The peer ends the connection.
+
+    Attributes:
+        code: Why; 1005 when it did not say.
+        reason: Its words.
+    """
 
     code: int
-    """Why; 1005 when it did not say."""
     reason: str
-    """Its words."""
 
 
 Event = WholeMessage | Part | Ping | Pong | Closed
@@ -100,22 +124,32 @@ class _Frame:
 
 
 class FrameDecoder:
-    """Takes a client's bytes in any pieces; gives whole messages and control frames in order.
+    """Takes a peer's bytes in any pieces; gives whole messages and control frames in order.
 
     Mutable, for it is on the path of every byte. Work and copies are in proportion to what came in.
     """
 
-    def __init__(self, *, message_bytes_max: int) -> None:
+    __slots__ = ("_at", "_frame", "_input", "_is_text", "_masked", "_message", "_message_bytes_max", "_payload")
+
+    def __init__(self, *, message_bytes_max: int, from_client: bool = True) -> None:
         self._message_bytes_max = message_bytes_max
+        # A client masks every frame, a server none.
+        self._masked = from_client
         self._input = bytearray()
+        # How much of the input is consumed.
+        self._at = 0
         self._frame: _Frame | None = None
         self._payload = bytearray()
         # The fragments so far of a message whose last frame has not come; None between messages.
         self._message: bytearray | None = None
+        self._is_text = False
 
-    def feed(self, data: bytes) -> None:
+    def feed(self, data: bytes | bytearray) -> None:
         """Take bytes as they came."""
-        self._input += data
+        if self._at == len(self._input):
+            self._input, self._at = bytearray(data), 0
+        else:
+            self._input += data
 
     def next_event(self) -> Event | None:
         """Give the next event, or ``None`` when more bytes are needed.
@@ -124,7 +158,7 @@ class FrameDecoder:
             FrameFault: The peer broke a rule.
         """
         if self._frame is None:
-            if (whole := self._take_small()) is not None:
+            if (whole := self._whole_message()) is not None:
                 return whole
             if not self._begin_frame():
                 return None
@@ -136,38 +170,53 @@ class FrameDecoder:
         payload, self._payload, self._frame = self._payload, bytearray(), None
         return self._finish(frame, payload)
 
-    def _take_small(self) -> WholeMessage | None:
-        """Take a small message in one frame that is all there, the usual case, by the shortest way."""
-        held = self._input
-        if len(held) < 6 or held[0] not in _WHOLE or self._message is not None:
+    def _whole_message(self) -> WholeMessage | None:
+        """Give a message that is one frame and all there; None leaves it, and every fault, to the long way."""
+        held, at = self._input, self._at
+        if len(held) - at < 2 or self._message is not None:
             return None
-        length = held[1] - 0x80
-        if not 0 <= length < 126 or len(held) < 6 + length or length > self._message_bytes_max:
+        first, length = held[at], held[at + 1] ^ (0x80 if self._masked else 0)
+        if first not in _WHOLE or length >= 0x80:
             return None
-        data = _unmask(held[6 : 6 + length], bytes(held[2:6]), 0)
-        del held[: 6 + length]
-        return WholeMessage(bytes(data))
+        start = at + 2
+        if length >= 126:
+            size = 2 if length == 126 else 8
+            length = int.from_bytes(held[start : start + size], "big")
+            if length < 126 or (size == 8 and length <= 0xFFFF):
+                return None
+            start += size
+        begin = start + 4 if self._masked else start
+        end = begin + length
+        if end > len(held) or length > self._message_bytes_max:
+            return None
+        data = bytes(_unmask(held[begin:end], held[start:begin], 0)) if self._masked else bytes(held[begin:end])
+        self._at = end
+        return WholeMessage(data, first == _WHOLE_TEXT)
 
     def _begin_frame(self) -> bool:
         held = self._input
+        if self._at:
+            del held[: self._at]
+            self._at = 0
         if len(held) < 2:
             return False
         first, second = held[0], held[1]
         opcode, length = first & 0x0F, second & 0x7F
+        mask_bytes = 4 if self._masked else 0
         extra = {126: 2, 127: 8}.get(length, 0)
-        if len(held) < 6 + extra:
-            # Judged early, so that a peer cannot hold us up with half a header of a frame that is refused anyway.
-            self._judge_start(first, second, opcode, length)
-            return False
+        # Judged early, so that a peer cannot hold us up with half a header of a frame that is refused anyway.
         self._judge_start(first, second, opcode, length)
+        begin = 2 + extra + mask_bytes
+        if len(held) < begin:
+            return False
         if extra:
             shortest = length
             (length,) = struct.unpack_from("!H" if extra == 2 else "!Q", held, 2)
             if length < 126 or (shortest == 127 and length <= 0xFFFF):
                 raise FrameFault(1002, "payload length is not in its shortest form")
         self._judge_size(opcode, length)
-        self._frame = _Frame(opcode, bool(first & 0x80), bytes(held[2 + extra : 6 + extra]), length)
-        del held[: 6 + extra]
+        self._frame = _Frame(opcode, bool(first & 0x80), bytes(held[2 + extra : begin]), length)
+        del held[:begin]
         return True
 
     def _judge_start(self, first: int, second: int, opcode: int, length: int) -> None:
@@ -175,8 +224,8 @@ class FrameDecoder:
             raise FrameFault(1002, "reserved bit set")
         if opcode not in Opcode.__members__.values():
             raise FrameFault(1002, f"unknown opcode {opcode}")
-        if not second & 0x80:
-            raise FrameFault(1002, "client frame without a mask")
+        if bool(second & 0x80) is not self._masked:
+            raise FrameFault(1002, "client frame without a mask" if self._masked else "server frame with a mask")
         if opcode >= Opcode.CLOSE:
             if length > _CONTROL_BYTES_MAX or not first & 0x80:
                 raise FrameFault(1002, "control frame too long or in fragments")
@@ -192,7 +241,8 @@ class FrameDecoder:
         """Unmask what is there, so that a large frame is not unmasked in one breath at its end."""
         count = min(frame.length - len(self._payload), len(self._input))
         if count:
-            self._payload += _unmask(self._input[:count], frame.mask, len(self._payload))
+            piece = self._input[:count]
+            self._payload += _unmask(piece, frame.mask, len(self._payload)) if frame.mask else piece
             del self._input[:count]
 
     def _finish(self, frame: _Frame, payload: bytearray) -> Event:
@@ -208,10 +258,12 @@ class FrameDecoder:
 
     def _finish_data(self, frame: _Frame, payload: bytearray) -> WholeMessage | Part:
         message = payload if self._message is None else self._message
+        if frame.opcode != Opcode.CONTINUATION:
+            self._is_text = frame.opcode == Opcode.TEXT
         if self._message is not None:
             message += payload
         self._message = None if frame.final else message
-        return WholeMessage(bytes(message)) if frame.final else Part()
+        return WholeMessage(bytes(message), self._is_text) if frame.final else Part()
 
 
 # One table a byte of the mask: 550 MB/s for large pieces where one long number gives 190; below 1 KB it is the reverse.
@@ -219,7 +271,8 @@ _TABLES = [bytes(byte ^ value for value in range(256)) for byte in range(256)]
 _SMALL_BYTES = 1024
 
 
-def _unmask(data: bytearray, mask: bytes, offset: int) -> bytes | bytearray:
+def _unmask(data: bytearray, mask: bytes | bytearray, offset: int) -> bytes | bytearray:
+    """Turn a mask over, which puts it on as well as takes it off. May change ``data``."""
     turned = mask[offset % 4 :] + mask[: offset % 4]
     count = len(data)
     if count > _SMALL_BYTES:
@@ -244,17 +297,27 @@ def _closed(payload: bytes) -> Closed:
         raise FrameFault(1007, "close reason is not UTF-8") from None
 
 
-def encode_frame(opcode: Opcode, payload: bytes) -> bytes:
-    """Write one whole frame of a server: final, without a mask."""
-    length = len(payload)
+def encode_frame(opcode: Opcode, payload: bytes, mask: bytes | None = None) -> bytes:
+    """Write one whole, final frame.
+
+    Args:
+        opcode: What it is.
+        payload: What it carries.
+        mask: Four random bytes from a client, None from a server.
+    """
+    length, masked = len(payload), 0x80 if mask is not None else 0
     if length < 126:
-        return struct.pack("!BB", 0x80 | opcode, length) + payload
-    if length <= 0xFFFF:
-        return struct.pack("!BBH", 0x80 | opcode, 126, length) + payload
-    return struct.pack("!BBQ", 0x80 | opcode, 127, length) + payload
+        header = struct.pack("!BB", 0x80 | opcode, masked | length)
+    elif length <= 0xFFFF:
+        header = struct.pack("!BBH", 0x80 | opcode, masked | 126, length)
+    else:
+        header = struct.pack("!BBQ", 0x80 | opcode, masked | 127, length)
+    if mask is None:
+        return header + payload
+    return b"".join((header, mask, _unmask(bytearray(payload), mask, 0)))
 
 
-def encode_close(code: int, reason: str) -> bytes:
-    """Write a close frame; the reason is cut to what one can carry, on a whole character."""
+def encode_close(code: int, reason: str, mask: bytes | None = None) -> bytes:
+    """Write a close frame, masked as by `encode_frame`; the reason is cut on a whole character."""
     text = reason.encode("utf-8", "replace")[: _CONTROL_BYTES_MAX - 2].decode(errors="ignore")
-    return encode_frame(Opcode.CLOSE, struct.pack("!H", code) + text.encode())
+    return encode_frame(Opcode.CLOSE, struct.pack("!H", code) + text.encode(), mask)
