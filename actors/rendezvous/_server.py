@@ -12,7 +12,6 @@ from urllib.parse import parse_qs, urlsplit
 import attrs
 import h11
 import trio
-from wsproto.connection import Connection
 
 from actors.relay import open_background
 from actors.rendezvous._counters import Counters, RendezvousStatistics
@@ -275,7 +274,7 @@ class Rendezvous:
         self, stream: trio.abc.Stream, upgrade: HttpUpgrade
     ) -> Callable[[FrameSource], ServerWebSocket] | None:
         try:
-            protocol, answer = accept_upgrade(upgrade.headers, upgrade.target, upgrade.early)
+            answer = accept_upgrade(upgrade.headers, upgrade.target)
         except WebSocketClosed:
             await self._refuse_dial(stream, 400)
             return None
@@ -286,10 +285,10 @@ class Rendezvous:
             return None
         if scope.cancelled_caught:
             return None
-        return partial(self._socket, stream, protocol)
+        return partial(self._socket, stream, upgrade.early)
 
-    def _socket(self, stream: trio.abc.Stream, protocol: Connection, source: FrameSource) -> ServerWebSocket:
-        return ServerWebSocket(stream, protocol, source, self._nursery, self._limits)
+    def _socket(self, stream: trio.abc.Stream, early: bytes, source: FrameSource) -> ServerWebSocket:
+        return ServerWebSocket(stream, early, source, self._nursery, self._limits)
 
     async def _refuse_dial(self, stream: trio.abc.Stream, status: int, *, retry_after_s: float | None = None) -> None:
         self._counters.dials_refused += 1

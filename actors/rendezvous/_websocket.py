@@ -1,35 +1,36 @@
-"""The server's side of a WebSocket, on wsproto: one task reads, one writes while there is something to write.
+"""The server's side of a WebSocket: one task reads, one writes while there is something to write.
 
 A connection that is idle costs one task and about 6 KB, which is why this is not trio-websocket: its reader task,
 queue and locks cost three times that, and twice the CPU for each large frame (benchmarks/rendezvous.py).
 """
 
-from collections.abc import Iterator
-from contextlib import suppress
 from typing import Protocol
 
 import trio
 from wsproto import ConnectionType
-from wsproto.connection import Connection
-from wsproto.events import (
-    AcceptConnection,
-    BytesMessage,
-    CloseConnection,
-    Event,
-    Ping,
-    Pong,
-    TextMessage,
-)
-from wsproto.frame_protocol import CloseReason
+from wsproto.events import AcceptConnection
 from wsproto.handshake import H11Handshake
 from wsproto.utilities import LocalProtocolError, RemoteProtocolError
 
 from actors.relay import Liveness, LivenessAction
 from actors.rendezvous._limits import RendezvousLimits
+from actors.websocket import (
+    Closed,
+    FrameDecoder,
+    FrameFault,
+    Opcode,
+    Part,
+    Ping,
+    Pong,
+    WholeMessage,
+    encode_close,
+    encode_frame,
+)
 
 __all__ = ["FrameSource", "ServerWebSocket", "WebSocketClosed", "accept_upgrade"]
 
 _RECEIVE_BYTES = 256 * 1024
+_NORMAL = 1000
 # How much is given to the system in one call: fewer calls, and no turn of another connection is far away.
 _BATCH_BYTES = 256 * 1024
 
@@ -46,16 +47,12 @@ class FrameSource(Protocol):
         ...
 
 
-def accept_upgrade(headers: list[tuple[bytes, bytes]], target: str, early: bytes) -> tuple[Connection, bytes]:
-    """Judge a request to switch to WebSocket.
+def accept_upgrade(headers: list[tuple[bytes, bytes]], target: str) -> bytes:
+    """Judge a request to switch to WebSocket, and give the answer to write.
 
     Args:
         headers: Its headers.
         target: Its path and query.
-        early: What came behind it.
-
-    Returns:
-        The protocol object, and the answer to write.
 
     Raises:
         WebSocketClosed: It is no such request.
@@ -63,40 +60,35 @@ def accept_upgrade(headers: list[tuple[bytes, bytes]], target: str, early: bytes
     handshake = H11Handshake(ConnectionType.SERVER)
     try:
         handshake.initiate_upgrade_connection(headers, target)
-        answer = handshake.send(AcceptConnection())
+        return handshake.send(AcceptConnection())
     except (RemoteProtocolError, LocalProtocolError) as error:
         raise WebSocketClosed("not a WebSocket handshake") from error
-    connection = handshake.connection
-    assert connection is not None, "an accepted handshake gives a connection"
-    if early:
-        connection.receive_data(early)
-    return connection, answer
 
 
 class ServerWebSocket:
     """One accepted WebSocket."""
 
-    __slots__ = ("_control", "_events", "_limits", "_liveness", "_nursery", "_parts", "_protocol", "_reading_s",
-                 "_size", "_source", "_stream", "_why", "_writing", "_writing_since_s", "_written", "bytes_received",
+    __slots__ = ("_control", "_decoder", "_limits", "_liveness", "_nursery", "_reading_s", "_said_close", "_source",
+                 "_stream", "_why", "_writing", "_writing_since_s", "_written", "bytes_received",
                  "bytes_sent")  # fmt: skip
 
     def __init__(
         self,
         stream: trio.abc.Stream,
-        protocol: Connection,
+        early: bytes,
         source: FrameSource,
         nursery: trio.Nursery,
         limits: RendezvousLimits,
     ) -> None:
-        self._stream, self._protocol, self._source = stream, protocol, source
+        self._stream, self._source = stream, source
         self._nursery, self._limits = nursery, limits
         self._liveness = Liveness.begin(limits.ping_interval_s, limits.silence_s, trio.current_time())
         # Answers to pings, pings and the close, as bytes: they go before the next frame.
         self._control: list[bytes] = []
-        # What was read and not looked at: at most what one read gave. (A deque takes 760 bytes, also an empty one.)
-        self._events: Iterator[Event] = iter([*protocol.events()])
-        self._parts: list[bytes] = []
-        self._size = 0
+        # Holds what was read and not looked at: at most what one read gave.
+        self._decoder = FrameDecoder(message_bytes_max=limits.max_frame_bytes)
+        self._decoder.feed(early)
+        self._said_close = False
         # Whether a task is writing; there is never a second.
         self._writing = False
         self._writing_since_s: float | None = None
@@ -115,10 +107,21 @@ class ServerWebSocket:
             WebSocketClosed: The connection is over.
         """
         while True:
-            for event in self._events:
-                if (message := self._take(event)) is not None:
-                    return message[0]
-            await self._read_more()
+            try:
+                event = self._decoder.next_event()
+            except FrameFault as fault:
+                self._queue_close(fault.code)
+                self.wake()
+                raise self._end(fault.args[0]) from None
+            match event:
+                case WholeMessage(data=data, is_text=is_text):
+                    return None if is_text else data
+                case None:
+                    await self._read_more()
+                case Part():
+                    pass
+                case _:
+                    self._heed(event)
 
     async def _read_more(self) -> None:
         if self._why is not None:
@@ -134,44 +137,18 @@ class ServerWebSocket:
         if not data:
             raise self._end("hung up")
         self.bytes_received += len(data)
-        try:
-            self._protocol.receive_data(bytes(data))
-            self._events = iter([*self._protocol.events()])
-        except (RemoteProtocolError, LocalProtocolError) as error:
-            raise self._end("protocol error") from error
+        self._decoder.feed(data)
 
-    def _take(self, event: Event) -> tuple[bytes | None] | None:
-        """Act on one event; give the message it completes."""
+    def _heed(self, event: Ping | Pong | Closed) -> None:
         match event:
-            case BytesMessage() | TextMessage():
-                return self._take_part(event)
-            case Ping():
-                self._write_soon(self._protocol.send(event.response()))
+            case Ping(payload=payload):
+                self._write_soon(encode_frame(Opcode.PONG, payload))
             case Pong():
                 self._liveness = self._liveness.ponged(trio.current_time())
-            case CloseConnection():
-                self._answer_close(event)
-                raise self._end(f"peer closed with {event.code}")
-            case _:
-                pass
-        return None
-
-    def _take_part(self, event: BytesMessage | TextMessage) -> tuple[bytes | None] | None:
-        self._size += len(event.data)
-        if self._size > self._limits.max_frame_bytes:
-            self._say_close(CloseReason.MESSAGE_TOO_BIG)
-            raise self._end("message too large")
-        if isinstance(event, BytesMessage):
-            self._parts.append(bytes(event.data))
-        if not event.message_finished:
-            return None
-        message = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
-        self._parts, self._size = [], 0
-        return (message if isinstance(event, BytesMessage) else None,)
-
-    def _answer_close(self, event: CloseConnection) -> None:
-        with suppress(LocalProtocolError):  # It answers our own close: there is nothing left to say.
-            self._write_soon(self._protocol.send(event.response()))
+            case Closed(code=code):
+                self._queue_close(_NORMAL if code == 1005 else code)
+                self.wake()
+                raise self._end(f"peer closed with {code}")
 
     def wake(self) -> None:
         """Write what the source has, unless that is being done already."""
@@ -226,8 +203,8 @@ class ServerWebSocket:
         match self._liveness.action(now_s):
             case LivenessAction.PING:
                 self._liveness = self._liveness.pinged(now_s)
-                with suppress(LocalProtocolError):  # Closing already.
-                    self._write_soon(self._protocol.send(Ping()))
+                if not self._said_close:
+                    self._write_soon(encode_frame(Opcode.PING, b""))
             case LivenessAction.CUT:
                 self._end(f"no frame for {self._liveness.silent_for_s(now_s):g} s")
                 self._nursery.start_soon(trio.aclose_forcefully, self._stream)
@@ -240,14 +217,15 @@ class ServerWebSocket:
             return self._reading_s
         return now_s if self._writing_since_s is None else self._writing_since_s
 
-    async def close(self, code: int = CloseReason.NORMAL_CLOSURE) -> None:
+    async def close(self, code: int = _NORMAL) -> None:
         """Write what is left, say goodbye and cut, within the close limit.
 
         Never waits for the peer's answer: it may be waiting for us to read (case P22).
         """
         with trio.move_on_after(self._limits.close_s / 2, shield=True):
             await self._until_written()
-            self._say_close(code)
+            self._queue_close(code)
+            self.wake()
             await self._until_written()
         self._end("closed here")
         await trio.aclose_forcefully(self._stream)
@@ -258,10 +236,10 @@ class ServerWebSocket:
                 self._written = trio.Event()
             await self._written.wait()
 
-    def _say_close(self, code: int) -> None:
-        if self._why is None:
-            with suppress(LocalProtocolError):  # Said already.
-                self._write_soon(self._protocol.send(CloseConnection(code=code)))
+    def _queue_close(self, code: int) -> None:
+        if self._why is None and not self._said_close:
+            self._said_close = True
+            self._control.append(encode_close(code, ""))
 
     def _end(self, why: str) -> WebSocketClosed:
         if self._why is None:

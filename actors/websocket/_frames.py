@@ -191,6 +191,9 @@ class FrameDecoder:
             return None
         data = bytes(_unmask(held[begin:end], held[start:begin], 0)) if self._masked else bytes(held[begin:end])
         self._at = end
+        if end == len(held):
+            # An idle connection holds on to nothing of what it has read.
+            self._input, self._at = bytearray(), 0
         return WholeMessage(data, first == _WHOLE_TEXT)
 
     def _begin_frame(self) -> bool:
