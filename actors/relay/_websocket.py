@@ -29,6 +29,8 @@ __all__ = ["ListeningStream", "WebSocketConnection"]
 
 # The library's usual 4 KiB and one message cost five times the CPU on large frames (benchmarks/rendezvous.py).
 _RECEIVE_BYTES = 256 * 1024
+# Reads grow while they come back full: an allocation of that size costs more than a small message.
+_RECEIVE_BYTES_FIRST = 16 * 1024
 # A peer can pack thousands of frames into that many bytes: after a few of them everybody else has a turn.
 _FRAMES_IN_A_ROW = 32
 _NORMAL = 1000
@@ -43,6 +45,7 @@ class ListeningStream:
         self._socket = stream.socket if isinstance(stream, trio.SocketStream) else None
         self._heard_s = trio.current_time()
         self._writing_since_s: float | None = None
+        self._receive_bytes = _RECEIVE_BYTES_FIRST
         self.is_listening = False
 
     def heard_s(self, now_s: float) -> float:
@@ -55,9 +58,11 @@ class ListeningStream:
         """Wait for what comes next; nothing is the end."""
         self.is_listening, self._heard_s = True, trio.current_time()
         try:
-            return await self._stream.receive_some(_RECEIVE_BYTES)
+            data = await self._stream.receive_some(self._receive_bytes)
         finally:
             self.is_listening, self._heard_s = False, trio.current_time()
+        self._receive_bytes = _RECEIVE_BYTES if len(data) >= _RECEIVE_BYTES_FIRST else _RECEIVE_BYTES_FIRST
+        return data
 
     async def send_all(self, data: bytes, within_s: float) -> None:
         """Write everything.

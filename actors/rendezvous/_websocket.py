@@ -30,6 +30,8 @@ from actors.websocket import (
 __all__ = ["FrameSource", "ServerWebSocket", "WebSocketClosed", "accept_upgrade"]
 
 _RECEIVE_BYTES = 256 * 1024
+# Reads grow while they come back full: an allocation of that size costs more than a small message.
+_RECEIVE_BYTES_FIRST = 16 * 1024
 _NORMAL = 1000
 # How much is given to the system in one call: fewer calls, and no turn of another connection is far away.
 _BATCH_BYTES = 256 * 1024
@@ -68,8 +70,8 @@ def accept_upgrade(headers: list[tuple[bytes, bytes]], target: str) -> bytes:
 class ServerWebSocket:
     """One accepted WebSocket."""
 
-    __slots__ = ("_control", "_decoder", "_limits", "_liveness", "_nursery", "_reading_s", "_said_close", "_source",
-                 "_stream", "_why", "_writing", "_writing_since_s", "_written", "bytes_received",
+    __slots__ = ("_control", "_decoder", "_limits", "_liveness", "_nursery", "_reading_s", "_receive_bytes",
+                 "_said_close", "_source", "_stream", "_why", "_writing", "_writing_since_s", "_written", "bytes_received",
                  "bytes_sent")  # fmt: skip
 
     def __init__(
@@ -89,6 +91,7 @@ class ServerWebSocket:
         self._decoder = FrameDecoder(message_bytes_max=limits.max_frame_bytes)
         self._decoder.feed(early)
         self._said_close = False
+        self._receive_bytes = _RECEIVE_BYTES_FIRST
         # Whether a task is writing; there is never a second.
         self._writing = False
         self._writing_since_s: float | None = None
@@ -126,17 +129,18 @@ class ServerWebSocket:
     async def _read_more(self) -> None:
         if self._why is not None:
             raise WebSocketClosed(self._why)
+        # The peer's last sign of life as well: the wait began when all that had come was consumed.
         self._reading_s = trio.current_time()
         try:
-            data = await self._stream.receive_some(_RECEIVE_BYTES)
+            data = await self._stream.receive_some(self._receive_bytes)
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             raise self._end("read error") from None
         finally:
-            self._liveness = self._liveness.heard(trio.current_time())
             self._reading_s = None
         if not data:
             raise self._end("hung up")
         self.bytes_received += len(data)
+        self._receive_bytes = _RECEIVE_BYTES if len(data) >= _RECEIVE_BYTES_FIRST else _RECEIVE_BYTES_FIRST
         self._decoder.feed(data)
 
     def _heed(self, event: Ping | Pong | Closed) -> None:
