@@ -71,8 +71,8 @@ class ServerWebSocket:
     """One accepted WebSocket."""
 
     __slots__ = ("_control", "_decoder", "_limits", "_liveness", "_nursery", "_reading_s", "_receive_bytes",
-                 "_said_close", "_source", "_stream", "_why", "_writing", "_writing_since_s", "_written", "bytes_received",
-                 "bytes_sent")  # fmt: skip
+                 "_said_close", "_source", "_stream", "_why", "_writing", "_writing_since_s", "_written",
+                 "bytes_received", "bytes_sent")  # fmt: skip
 
     def __init__(
         self,
