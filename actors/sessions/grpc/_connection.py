@@ -78,6 +78,8 @@ class Connection:
         self._last_number: int | None = None
         self._calls: trio.Nursery | None = None
         self._arrived: list[Callable[[], object]] = []
+        # What `_flush` could not write, and whether the writer is writing: one of them writes at a time.
+        self._unsent, self._sending = bytearray(), False
 
     # --- life
 
@@ -149,16 +151,27 @@ class Connection:
             self._lose(f"the peer broke HTTP/2: {str(broken) or type(broken).__name__}")
             return False
         if self._http2.waiting_bytes:
-            self.outbound.wake()
+            self._flush()
         return True
+
+    def _flush(self) -> None:
+        """Write what is ready in this very step, if the writer does nothing: it need not wake for a small answer."""
+        if self._unsent or self._sending or self._ending:
+            self.outbound.wake()
+            return
+        self._unsent = self._wire.send_now(self.outbound.next_batch())
+        if self._unsent or self.outbound.waiting:
+            self.outbound.wake()
 
     async def _write(self) -> None:
         with self._writing:
             try:
                 while True:
-                    batch = self.outbound.next_batch()
+                    batch, self._unsent = self._unsent or self.outbound.next_batch(), bytearray()
                     if batch:
+                        self._sending = True
                         await self._wire.send(batch)
+                        self._sending = False
                         self._relief.unpark_all()
                         if self.outbound.waiting:
                             await trio.lowlevel.checkpoint()

@@ -73,6 +73,10 @@ class RememberingDecoder(Decoder):
         super().__init__(max_header_list_size)
         self._lists: dict[bytes, list[HeaderTuple]] = {}
 
+    def remembered(self, data: bytes) -> list[HeaderTuple] | None:
+        """Look a block up; None when it has to be read."""
+        return self._lists.get(data)
+
     def decode(self, data: bytes, raw: bool = False) -> list[HeaderTuple]:
         """Read a block."""
         known = self._lists.get(data)

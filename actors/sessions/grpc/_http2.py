@@ -9,11 +9,11 @@ ends at the minor version these were read in.
 """
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, cast
 
 from h2.config import H2Configuration
-from h2.connection import AllowedStreamIDs, ConnectionInputs, H2Connection
+from h2.connection import AllowedStreamIDs, ConnectionInputs, ConnectionState, H2Connection
 from h2.errors import ErrorCodes
 from h2.events import ConnectionTerminated, Event
 from h2.exceptions import FrameTooLargeError, ProtocolError
@@ -31,6 +31,7 @@ _PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 _HEAD: Final = struct.Struct(">BHBBL")
 _HEAD_BYTES: Final = _HEAD.size
 _DATA, _HEADERS, _CONTINUATION = 0, 1, 9
+_SERVER_OPEN, _CLIENT_OPEN = ConnectionState.SERVER_OPEN, ConnectionState.CLIENT_OPEN
 _END_STREAM, _END_HEADERS, _PADDED = 0x1, 0x4, 0x8
 
 
@@ -61,7 +62,7 @@ class Http2(H2Connection):
         # the start: a large upload would break the connection
         # (test_frames_above_16_kib_are_accepted_from_the_start).
         self.max_inbound_frame_size = limits.frame_bytes_max
-        self.decoder = RememberingDecoder(limits.header_list_bytes_max)
+        self.decoder = self._memory = RememberingDecoder(limits.header_list_bytes_max)
         self.encoder = RememberingEncoder()
         # h2 closes the whole connection on GOAWAY, although open calls go on until they end (h2 issue 1181).
         self._frame_dispatch_table[GoAwayFrame] = _announce_goaway  # pyright: ignore[reportUnknownMemberType]  # h2's
@@ -119,7 +120,7 @@ class Http2(H2Connection):
 
     def write_headers(self, number: int, headers: Sequence[tuple[bytes, bytes]], *, end_stream: bool = False) -> None:
         """Write a header block; a stream that does not exist yet is opened."""
-        self.state_machine.process_input(ConnectionInputs.SEND_HEADERS)
+        self._pass(ConnectionInputs.SEND_HEADERS)
         stream = self._get_or_create_stream(number, AllowedStreamIDs(self.config.client_side))
         stream.state_machine.process_input(StreamInputs.SEND_HEADERS)
         if end_stream:
@@ -135,7 +136,7 @@ class Http2(H2Connection):
     def write_data(self, number: int, data: memoryview, *, end_stream: bool = False) -> None:
         """Write a data frame; the caller has looked at the window and the frame size."""
         size, stream = len(data), self.streams[number]
-        self.state_machine.process_input(ConnectionInputs.SEND_DATA)
+        self._pass(ConnectionInputs.SEND_DATA)
         stream.state_machine.process_input(StreamInputs.SEND_DATA)
         if end_stream:
             stream.state_machine.process_input(StreamInputs.SEND_END_STREAM)
@@ -144,6 +145,12 @@ class Http2(H2Connection):
         assert self.outbound_flow_control_window >= 0, "more was sent than the peer allowed"
         self._data_to_send += _frame_head(size, _DATA, _END_STREAM if end_stream else 0, number)
         self._data_to_send += data
+
+    def _pass(self, step: ConnectionInputs) -> None:
+        """Check a step of a call. In an open connection it changes nothing: only the slow look-up is left out."""
+        state = self.state_machine.state
+        if state is not _SERVER_OPEN and state is not _CLIENT_OPEN:
+            self.state_machine.process_input(step)
 
     def take(self) -> bytearray:
         """Take what is to be written."""
@@ -163,19 +170,26 @@ class Http2(H2Connection):
             data = self._take_preface(data, events)
         if self._partial:
             data = self._partial + data
-        # `others` is where the frames begin that h2 takes apart itself: all but plain DATA.
+        # `others` is where the frames begin that h2 takes apart itself: all but plain DATA and known HEADERS.
         at = others = 0
         while (after := self._frame_end(data, at)) <= len(data):
-            if data[at + 3] == _DATA and not data[at + 4] & _PADDED:
+            if (plain := self._plain(data[at + 3], data[at + 4])) is not None:
                 if others < at:
                     events += self.receive_data(data[others:at])
-                events += self._receive_plain_data(data, at, after)
+                events += plain(data, at, after)
                 others = after
             at = after
         if others < at:
             events += self.receive_data(data[others:at])
         self._partial = data[at:]
         return events
+
+    def _plain(self, kind: int, flags: int) -> Callable[[bytes, int, int], list[Event]] | None:
+        if kind == _DATA and not flags & _PADDED:
+            return self._receive_plain_data
+        if kind == _HEADERS and flags & ~_END_STREAM == _END_HEADERS:
+            return self._receive_plain_headers
+        return None
 
     def _take_preface(self, data: bytes, events: list[Event]) -> bytes:
         first = data[: self._preface_left]
@@ -194,6 +208,26 @@ class Http2(H2Connection):
             raise FrameTooLargeError(f"a frame of {size} bytes, {self.max_inbound_frame_size} are allowed")
         return at + _HEAD_BYTES + size
 
+    def _receive_plain_headers(self, data: bytes, at: int, after: int) -> list[Event]:
+        """Take a block that was read before, of a stream that may have it now; h2 takes every other apart."""
+        number = int.from_bytes(data[at + 5 : at + _HEAD_BYTES])
+        headers = self._memory.remembered(data[at + _HEAD_BYTES : after])
+        stream = self.streams.get(number)
+        if headers is None or self.incoming_buffer._headers_buffer:  # pyright: ignore[reportPrivateUsage]  # h2's
+            return self.receive_data(data[at:after])
+        if stream is None and not self.config.client_side and number > self.highest_inbound_stream_id and number & 1:
+            self._pass(ConnectionInputs.RECV_HEADERS)
+            stream = self._begin_new_stream(number, AllowedStreamIDs.ODD)
+        elif stream is None or stream.closed:
+            return self.receive_data(data[at:after])
+        try:
+            self._pass(ConnectionInputs.RECV_HEADERS)
+            _, events = stream.receive_headers(headers, bool(data[at + 4] & _END_STREAM), None)
+        except ProtocolError as broken:
+            self._terminate_connection(broken.error_code)
+            raise
+        return events
+
     def _receive_plain_data(self, data: bytes, at: int, after: int) -> list[Event]:
         stream = self.streams.get(int.from_bytes(data[at + 5 : at + _HEAD_BYTES]))
         if stream is None or stream.closed or self.incoming_buffer._headers_buffer:  # pyright: ignore[reportPrivateUsage]  # h2's
@@ -201,7 +235,7 @@ class Http2(H2Connection):
             return self.receive_data(data[at:after])
         size, ends = after - at - _HEAD_BYTES, bool(data[at + 4] & _END_STREAM)
         try:
-            self.state_machine.process_input(ConnectionInputs.RECV_DATA)
+            self._pass(ConnectionInputs.RECV_DATA)
             self._inbound_flow_control_window_manager.window_consumed(size)
             _, events = stream.receive_data(data[at + _HEAD_BYTES : after], ends, size)
         except ProtocolError as broken:

@@ -120,7 +120,7 @@ class Inbound:
         except LookupError as encoding:
             status = Status(StatusCode.INTERNAL, f"the peer compresses with {encoding}, which it was not offered")
             self._owner.broken_off(stream, status, ErrorCodes.CANCEL)
-        stream.arrivals.unpark_all()
+        _wake(stream)
 
     def _on_trailers(self, event: TrailersReceived) -> None:
         stream = self._streams.get(event.stream_id)
@@ -164,7 +164,7 @@ class Inbound:
         else:
             if messages:
                 stream.inbox.extend(messages)
-                stream.arrivals.unpark_all()
+                _wake(stream)
 
     def _unusable(self, stream: Stream, status: Status) -> None:
         if self._client:
@@ -172,7 +172,7 @@ class Inbound:
         else:
             # The handler's end answers in trailers: a bare reset would show up as CANCELLED at the caller.
             stream.unusable = status
-            stream.arrivals.unpark_all()
+            _wake(stream)
 
     def return_credit(self, stream: Stream) -> None:
         """Give the stream's window back to the peer, once there is enough of it to be worth a frame."""
@@ -188,7 +188,7 @@ class Inbound:
         if stream.decoder.incomplete and stream.unusable is None:
             self._unusable(stream, Status(StatusCode.INTERNAL, "the peer ended the call within a message"))
         stream.remote_ended = True
-        stream.arrivals.unpark_all()
+        _wake(stream)
         if stream.over:
             self._owner.stream_over(stream)
 
@@ -221,6 +221,11 @@ class Inbound:
 
     def _on_goaway(self, event: ConnectionTerminated) -> None:
         self._owner.goaway_arrived(event.last_stream_id or 0, int(event.error_code or 0), event.additional_data or b"")
+
+
+def _wake(stream: Stream) -> None:
+    if stream.arrivals:
+        stream.arrivals.unpark_all()
 
 
 def _plain(headers: Any) -> Headers:

@@ -69,6 +69,21 @@ class Outbound:
         stream.queued_bytes += size + PREFIX_BYTES
         self._schedule(stream)
 
+    def answer(self, stream: Stream, head: Headers, payload: bytes, closing: Headers) -> None:
+        """Write a whole response: at once where there is room for it, else queued like any other."""
+        http2, number, size = self._http2, stream.number, len(payload) + PREFIX_BYTES
+        room = min(http2.local_flow_control_window(number), http2.max_outbound_frame_size)
+        if size > room or stream.outbox:
+            self.send_headers(stream, head)
+            self.send_message(stream, payload)
+            self.finish(stream, closing)
+            return
+        http2.write_headers(number, head)
+        http2.write_data(number, memoryview(message_prefix(len(payload)) + payload))
+        http2.write_headers(number, closing, end_stream=True)
+        self._ended(stream)
+        self.wake()
+
     def finish(self, stream: Stream, closing: Headers) -> None:
         """End this half after what is queued: with trailers, or bare when the list is empty."""
         if not stream.over and not stream.local_ended:
@@ -133,7 +148,8 @@ class Outbound:
                 outbox[0] = chunk[size:]
             if bare_end:
                 self._ended(stream)
-        stream.room.unpark_all()
+        if stream.room:
+            stream.room.unpark_all()
         if outbox and window <= 0:
             self._blocked[number] = stream
         elif outbox:

@@ -43,14 +43,15 @@ class Route:
     Attributes:
         method: Its name, messages and shape.
         run: Serve one call of it; returning means OK.
-        run_now: Serve one call of it whose request has arrived, without waiting; None where that cannot be done.
+        run_now: Serve one call of it whose request has arrived, without waiting, and return the serialised response;
+            None where that cannot be done.
     """
 
     method: AnyMethod
 
     run: Callable[[ServerCall], Awaitable[None]] = attrs.field(repr=False)
 
-    run_now: Callable[[ServerCall], None] | None = attrs.field(default=None, repr=False)
+    run_now: Callable[[ServerCall], bytes] | None = attrs.field(default=None, repr=False)
 
 
 def unary(method: Method[Request, Response], handler: Callable[[ServerCall, Request], Awaitable[Response]]) -> Route:
@@ -73,8 +74,8 @@ def unary_now(method: Method[Request, Response], handler: Callable[[ServerCall, 
     _has_shape(method, client=False, server=False)
     parse, serialise = method.request, method.response.serialise
 
-    def run_now(call: ServerCall) -> None:
-        call.queue(serialise(handler(call, _parse(parse, call.take_only()))))
+    def run_now(call: ServerCall) -> bytes:
+        return serialise(handler(call, _parse(parse, call.take_only())))
 
     async def run(call: ServerCall) -> None:
         call.queue(serialise(handler(call, _parse(parse, await call.receive_only()))))

@@ -232,12 +232,11 @@ class Server:
         else:
             connection.spawn(self._serve_call, connection, stream, head, route, peer)
 
-    def _serve_now(self, run_now: Callable[[ServerCall], None], call: ServerCall) -> None:
+    def _serve_now(self, run_now: Callable[[ServerCall], bytes], call: ServerCall) -> None:
         status, metadata = _LATE, list[tuple[bytes, bytes]]()
         try:
             if trio.current_time() < call.deadline_s:
-                run_now(call)
-                status = OK
+                call.answer(run_now(call))
         except Exception as error:
             # As in `_serve_call`.
             status, metadata = self._status_of(error, call)

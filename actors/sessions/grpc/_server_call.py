@@ -168,6 +168,21 @@ class ServerCall:
             raise Abort(StatusCode.INTERNAL, f"the caller sent {number} to a method that takes exactly one")
         return stream.inbox.popleft()
 
+    def answer(self, payload: bytes) -> None:
+        """Give the one response and end the call well. Only the server calls this.
+
+        Raises:
+            MessageTooLarge: As `queue`.
+        """
+        stream = self._stream
+        if self._headers_sent or len(payload) > self._connection.limits.message_bytes_max:
+            self.queue(payload)
+            self.finish(OK, [])
+        elif not (stream.over or stream.local_ended):
+            self._headers_sent = True
+            closing = self._fitting(OK, self._trailers) if self._trailers else [*OK_TRAILERS]
+            self._connection.outbound.answer(stream, [*RESPONSE_HEAD, *self._headers], payload, closing)
+
     def finish(self, status: Status, metadata: Headers) -> None:
         """Say how the call ended, behind what is queued. Only the server calls this."""
         stream, outbound = self._stream, self._connection.outbound

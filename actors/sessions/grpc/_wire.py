@@ -45,12 +45,16 @@ class Wire:
         Cancelled:
             Part of it may be written: nothing can be sent any more.
         """
-        if self._socket is not None:
-            try:
-                written = os.write(self._socket.fileno(), data)
-            except BlockingIOError:
-                written = 0
-            if written == len(data):
-                return
-            del data[:written]
-        await self._transport.send_all(data)
+        left = self.send_now(data)
+        if left:
+            await self._transport.send_all(left)
+
+    def send_now(self, data: bytearray) -> bytearray:
+        """Write what goes without waiting, and return the rest; what is broken shows when that is sent."""
+        if self._socket is None or not data:
+            return data
+        try:
+            written = os.write(self._socket.fileno(), data)
+        except OSError:
+            return data
+        return data[written:]

@@ -87,13 +87,13 @@ def _checked(
     return checked
 
 
-def _checked_now(check: Callable[[ServerCall], None], route: Route) -> Callable[[ServerCall], None] | None:
+def _checked_now(check: Callable[[ServerCall], None], route: Route) -> Callable[[ServerCall], bytes] | None:
     run_now = route.run_now
     if run_now is None:
         return None
 
-    def checked(call: ServerCall) -> None:
+    def checked(call: ServerCall) -> bytes:
         check(call)
-        run_now(call)
+        return run_now(call)
 
     return checked

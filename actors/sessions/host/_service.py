@@ -3,6 +3,7 @@
 import functools
 import json
 import math
+import re
 import time
 import uuid
 from typing import Final, Protocol
@@ -45,6 +46,7 @@ from actors.sessions.host._session import Observation, Session, SessionOptions, 
 from actors.sessions.host._tool_calls import CAPACITY_MAX, DEFAULT_CAPACITY, FILTERS_MAX, Call, number
 
 BUFFERED_FOR: Final = "codex-code-mode-result-buffered-for-ns"
+_CANONICAL: Final = re.compile("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _WAIT_CANCELLED: Final = "code-mode wait was cancelled"
 
 
@@ -296,6 +298,8 @@ class _Beat:
 
 
 def _check_uuid(text: str, field: str) -> str:
+    if _CANONICAL.fullmatch(text):
+        return text
     check_identifier(text, field)
     try:
         return str(uuid.UUID(text))
