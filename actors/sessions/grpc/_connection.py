@@ -78,7 +78,7 @@ class Connection:
         self._last_number: int | None = None
         self._calls: trio.Nursery | None = None
         self._arrived: list[Callable[[], object]] = []
-        # What `_flush` could not write, and whether the writer is writing: one of them writes at a time.
+        # What `flush` could not write, and whether the writer is writing: one of them writes at a time.
         self._unsent, self._sending = bytearray(), False
 
     # --- life
@@ -151,10 +151,10 @@ class Connection:
             self._lose(f"the peer broke HTTP/2: {str(broken) or type(broken).__name__}")
             return False
         if self._http2.waiting_bytes:
-            self._flush()
+            self.flush()
         return True
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
         """Write what is ready in this very step, if the writer does nothing: it need not wake for a small answer."""
         if self._unsent or self._sending or self._ending:
             self.outbound.wake()

@@ -100,6 +100,10 @@ class ServerCall:
         """Whether a message can be queued without waiting for those before it to leave."""
         return self._stream.failure is None and self._stream.queued_bytes <= self._connection.limits.queued_bytes_max
 
+    def flush(self) -> None:
+        """Write what is queued in this very step, where that can be done without waiting; else it is written soon."""
+        self._connection.flush()
+
     async def send(self, payload: bytes) -> None:
         """Queue one serialised message and wait until there is room for the next.
 

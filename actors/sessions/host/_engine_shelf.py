@@ -2,6 +2,7 @@
 
 import math
 import random
+from collections.abc import Callable
 from typing import Final, Protocol
 
 import attrs
@@ -54,6 +55,8 @@ class EngineShelf:
         self._running: dict[Runner, tuple[EngineProcess, float]] = {}
         self._usual_s = math.inf  # How long a process is busy with a cell, lately.
         self._ended = False
+        self.after_read: Callable[[], object] | None = None
+        """Called when all that a process wrote at a time has been told."""
 
     def acquire(self, runner: Runner) -> None:
         """Give a cell a process, now or later."""
@@ -88,6 +91,7 @@ class EngineShelf:
                 runner.process_ended(why)
                 self._hope_less()
             else:
+                process.after_read = self.after_read
                 process.on_idle = lambda _: self._came_to_rest(process)
                 self._give(runner, process)
 

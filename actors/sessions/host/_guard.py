@@ -220,7 +220,10 @@ class Guard:
                     return
 
     def _take_order(self) -> bool:
-        data, descriptors, _, _ = socket.recv_fds(self._host, _MESSAGE_BYTES, 3)
+        try:
+            data, descriptors, _, _ = socket.recv_fds(self._host, _MESSAGE_BYTES, 3)
+        except ConnectionError:
+            return False  # It went with news of ours unread.
         if not data:
             return False
         order = json.loads(data)

@@ -61,6 +61,8 @@ class EngineProcess:
         """The cell it runs."""
         self.on_idle: Callable[[int], object] | None = None
         """Called with the number of a cell when nothing of it runs any more."""
+        self.after_read: Callable[[], object] | None = None
+        """Called when all that was read at a time has been told."""
         self.cells = 0
         """How many cells it was given."""
         self.stored_seen = 0
@@ -130,6 +132,8 @@ class EngineProcess:
             # Room is made for every read anew: much of it only while there is much to read.
             size = _PIPE_BYTES if len(data) == size else _READ_BYTES
             self._take(data)
+            if self.after_read is not None:
+                self.after_read()
 
     def _take(self, data: bytes) -> None:
         try:

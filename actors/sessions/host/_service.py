@@ -97,7 +97,7 @@ class CodeModeService:
             if cut_output:
                 opened.output_truncation = OUTPUT_TRUNCATION_SERVER
             await send(SessionEvent(opened=opened))
-            session.lease.sink = functools.partial(_send_now, call)
+            session.lease.sink = functools.partial(_send_now, session, call)
             beat = _Beat(request.heartbeat_interval_s)
             while not session.lease.ended:
                 event = await session.lease.next(beat.left_s())
@@ -136,7 +136,7 @@ class CodeModeService:
         subscription = session.calls.subscribe(map(key_of, request.tool_names))
         try:
             call.send_headers()
-            subscription.outbox.sink = functools.partial(_dispatch_now, call)
+            subscription.outbox.sink = functools.partial(_dispatch_now, session, call)
             beat = _Beat(request.heartbeat_interval_s)
             while not subscription.outbox.ended:
                 message = await subscription.next(beat.left_s())
@@ -266,17 +266,19 @@ class CodeModeService:
         raise Abort(StatusCode.UNIMPLEMENTED, "process metrics are unsupported")
 
 
-def _dispatch_now(call: ServerCall, tool_call: Call) -> bool:
+def _dispatch_now(session: Session, call: ServerCall, tool_call: Call) -> bool:
     if not call.has_room:
         return False
     number(tool_call)
-    return _send_now(call, tool_call.message)
+    return _send_now(session, call, tool_call.message)
 
 
-def _send_now(call: ServerCall, message: SessionEvent | ToolCall) -> bool:
+def _send_now(session: Session, call: ServerCall, message: SessionEvent | ToolCall) -> bool:
     if not call.has_room:
         return False
     call.queue(message.SerializeToString())
+    if not session.written:
+        session.written.append(call.flush)  # One is enough: both streams are usually of one connection.
     return True
 
 

@@ -114,6 +114,9 @@ class Session:
         )
         self.ended: trio.Event = trio.Event()
         self._draining = False
+        self.written: list[Callable[[], object]] = []
+        """What writes out the messages that were queued just now."""
+        shelf.after_read = self._write_out
 
     @property
     def cut_output(self) -> bool:
@@ -195,6 +198,11 @@ class Session:
         self._taken(observation)
         if self._draining:
             self.drain()
+
+    def _write_out(self) -> None:
+        written, self.written = self.written, []
+        for write in written:
+            write()
 
     def drain(self) -> None:
         """End once nobody waits for a cell: the connection takes no new calls, so nobody can ask again."""
