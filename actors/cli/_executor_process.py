@@ -14,7 +14,7 @@ import trio
 
 from supervision import ChildStatus
 
-__all__ = ["ExecutorDied", "ExecutorProcess", "RegistryPlace", "run_executor_process"]
+__all__ = ["ExecutorDied", "ExecutorProcess", "RegistryPlace", "first_line", "run_executor_process"]
 
 # `-P`: a module in the folder we are called from must not be run in the place of a real one.
 _COMMAND: Final = (sys.executable, "-P", "-m", "actors.cli", "executor", "--json", "--exit-with-parent")
@@ -96,7 +96,7 @@ async def run_executor_process(
         assert process.stdout is not None, "its output is a pipe"
         assert process.stderr is not None, "its error output is a pipe"
         nursery.start_soon(_pass_on_lines, process.stderr, tell)
-        line = await _first_line(process.stdout)
+        line = await first_line(process.stdout)
         if line:
             told = json.loads(line)
             task_status.started(ExecutorProcess(environment_id=told["environmentId"], pid=told["pid"]))
@@ -115,7 +115,8 @@ async def _pass_on_lines(output: trio.abc.ReceiveStream, tell: Callable[[str], N
             tell(line[:_LINE_BYTES_MAX].decode(errors="replace"))
 
 
-async def _first_line(output: trio.abc.ReceiveStream) -> bytes:
+async def first_line(output: trio.abc.ReceiveStream) -> bytes:
+    """Read the line by which a program says that it is up; nothing when it ends before."""
     line = b""
     while not line.endswith(b"\n") and len(line) < _LINE_BYTES_MAX:
         piece = await output.receive_some(_LINE_BYTES_MAX - len(line))

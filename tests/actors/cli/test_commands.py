@@ -226,7 +226,7 @@ def test_the_demo_ends_well_and_every_claim_it_makes_holds() -> None:
     summary = lines[-1]
     assert told.returncode == 0, told.stderr
     assert summary["kind"] == "summary"
-    assert summary["held"] == summary["claims"] >= 17
+    assert summary["held"] == summary["claims"] >= 17  # 24 where JavaScript can run
     assert summary["seconds"] < 20
     assert told.stderr == ""
 

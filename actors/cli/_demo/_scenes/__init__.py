@@ -5,6 +5,7 @@ from typing import Final
 
 from actors.cli._demo._scenes._lives import becomes_ready, fails, is_forgotten, is_replaced
 from actors.cli._demo._scenes._losses import loses_its_executor, loses_its_relay
+from actors.cli._demo._scenes._optional import code_session
 from actors.cli._demo._stage import Stage
 
 __all__ = ["SCENES"]
@@ -16,4 +17,5 @@ SCENES: Final[dict[str, Callable[[Stage], Awaitable[None]]]] = {
     "A registration is lost": is_forgotten,
     "An environment is replaced while its completion is late": is_replaced,
     "An executor is killed": loses_its_executor,
+    "The host of a code session is killed": code_session,
 }
