@@ -23,7 +23,7 @@ from actors.environments._status import EnvironmentStatus, StatusDisconnected, S
 from actors.environments._watch import Watch
 from actors.environments._why import Why, explain
 from actors.harness import CompletedCommand, Process
-from actors.protocol import EnvironmentInfo
+from actors.protocol import CAPABILITY_ROOTS_MAX, DiscoveredRoot, EnvironmentInfo
 
 STATUS_TIMEOUT_S = 10.0
 
@@ -162,6 +162,24 @@ class Environment(Handle):
         must_be_options("run", options, RunOptions)
         async with self.operation("run") as client:
             return await client.run(argv, **options)
+
+    async def discover_capabilities(self) -> tuple[DiscoveredRoot, ...]:
+        """Find the skills and plugins in the selected capability roots, in their order.
+
+        What is wrong with one root is its ``error``; what could not be told of it, its ``warnings``.
+
+        Raises:
+            ActorsError: As `wait_until_ready`, or what the harness says.
+
+        Cancelled:
+            Only the wait ends.
+        """
+        roots = [(root.id, root.path) for root in self.selected_capability_roots]
+        found: list[DiscoveredRoot] = []
+        async with self.operation("discover_capabilities") as client:
+            for start in range(0, len(roots), CAPABILITY_ROOTS_MAX):
+                found += await client.discover_roots(dict(roots[start : start + CAPABILITY_ROOTS_MAX]))
+        return tuple(found)
 
     @property
     def processes(self) -> "EnvironmentProcesses":

@@ -24,7 +24,7 @@ from actors.harness import (
     Process,
     Tree,
 )
-from actors.protocol import EnvironmentInfo, EnvironmentPolicy
+from actors.protocol import DiscoveredRoot, EnvironmentInfo, EnvironmentPolicy
 
 
 class HarnessIdentity(Protocol):
@@ -177,6 +177,10 @@ class Client(Protocol):
 
     async def status(self) -> object:
         """Ask whether the executor answers."""
+        ...
+
+    async def discover_roots(self, roots: Mapping[str, FilePath], /) -> tuple[DiscoveredRoot, ...]:
+        """Look into folders with skills and plugins."""
         ...
 
     async def info(self) -> EnvironmentInfo:

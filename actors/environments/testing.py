@@ -3,7 +3,7 @@
 The connector here takes the place of the real one; everything else is the real thing.
 """
 
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -27,8 +27,8 @@ from actors.environments import (
     Snapshot,
     open_manager,
 )
-from actors.harness import CompletedCommand
-from actors.protocol import EnvironmentInfo, Shell
+from actors.harness import CompletedCommand, FilePath
+from actors.protocol import DiscoveredRoot, EnvironmentInfo, Shell
 from supervision import Supervisor, open_root
 
 __all__ = [
@@ -150,6 +150,11 @@ class MemoryClient:
         await self._answer()
         shell = Shell(name="none", path="/nonexistent")
         return EnvironmentInfo(shell=shell, cwd="file:///", executor_version=str(self.request.attempt))
+
+    async def discover_roots(self, roots: Mapping[str, FilePath], /) -> tuple[DiscoveredRoot, ...]:
+        """Find nothing in each of them."""
+        await self._answer()
+        return tuple(DiscoveredRoot(id=name, path=str(path)) for name, path in roots.items())
 
     async def run(self, argv: Sequence[str], /, **_options: Any) -> CompletedCommand:
         """Remember a command and give it back as its own output."""

@@ -7,6 +7,7 @@ from pathlib import PurePath
 
 import trio
 
+from actors.executor._capability_requests import CapabilityRequests
 from actors.executor._channel import MessageChannel
 from actors.executor._connection import serve_connection
 from actors.executor._events import ConnectionEnded, ConnectionRefused, ExecutorEvent, Observer
@@ -81,13 +82,19 @@ class Executor:
         http = {} if self._http is None else HttpRequests(self._http, outbox).handlers()
         return Requests(
             sessions=self._sessions,
-            handlers={**self._handlers, **files.handlers(), **http},
+            handlers={
+                **self._handlers,
+                **files.handlers(),
+                **CapabilityRequests(self._files, files).handlers(),
+                **http,
+            },
             closing=files.close,
             information=self._information,
             outbox=outbox,
             nursery=nursery,
             limits=self.limits,
             counters=self._counters,
+            observer=self._observer,
         )
 
     @contextmanager

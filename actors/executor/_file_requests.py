@@ -70,7 +70,7 @@ from actors.protocol import (
     sandbox_unconfigured,
 )
 
-__all__ = ["FileRequests", "Files"]
+__all__ = ["FileRequests", "Files", "tick"]
 
 R = TypeVar("R")
 
@@ -81,7 +81,7 @@ class Files:
     def __init__(self, tree: FileTree, *, limits: Limits, platform: str) -> None:
         self.tree: FileTree = tree
         self.limits: Limits = limits
-        self._platform = platform
+        self.platform: str = platform
         self.threads: trio.CapacityLimiter = trio.CapacityLimiter(limits.file_threads_max)
 
     def path_of(self, uri: str, sandbox: Sandbox | None = None) -> str:
@@ -91,9 +91,9 @@ class Files:
             RequestRefused: It is none of this machine, or to work confined was asked for.
         """
         try:
-            path = path_from_uri(uri, platform=self._platform)
+            path = path_from_uri(uri, platform=self.platform)
         except PathUriRefused as fault:
-            failure = path_foreign(uri, self._platform) if fault.foreign else invalid_params(fault.rule)
+            failure = path_foreign(uri, self.platform) if fault.foreign else invalid_params(fault.rule)
             raise RequestRefused(failure) from None
         if sandbox is not None and sandbox.confines:
             raise RequestRefused(sandbox_unconfigured())
@@ -138,46 +138,46 @@ class FileRequests:
         links = _links(params.follow_symlinks)
 
         def work() -> Encoded:
-            return Encoded(b'{"dataBase64":"%b"}' % read_file(self._tree, path, links, _tick))
+            return Encoded(b'{"dataBase64":"%b"}' % read_file(self._tree, path, links, tick))
 
-        return call.wait(partial(self._carry_out, path, work))
+        return call.wait(partial(self.carry_out, path, work))
 
     def write_file(self, params: WriteFileParams, call: Call, _session: Session) -> object:
         """Make or replace a whole file."""
         path = self._files.path_of(params.path, params.sandbox)
         links = _links(params.follow_symlinks)
-        work = partial(write_file, self._tree, path, params.data_base64, links, _tick)
-        return call.wait(partial(self._carry_out, path, _then_empty(work)))
+        work = partial(write_file, self._tree, path, params.data_base64, links, tick)
+        return call.wait(partial(self.carry_out, path, _then_empty(work)))
 
     def create_directory(self, params: CreateDirectoryParams, call: Call, _session: Session) -> object:
         """Make a folder."""
         path = self._files.path_of(params.path, params.sandbox)
         recursive, follow = params.recursive is not False, params.follow_symlinks is not False
         work = partial(create_directory, self._tree, path, recursive=recursive, follow=follow)
-        return call.wait(partial(self._carry_out, path, _then_empty(work)))
+        return call.wait(partial(self.carry_out, path, _then_empty(work)))
 
     def get_metadata(self, params: GetMetadataParams, call: Call, _session: Session) -> object:
         """Say what stands at a path."""
         path = self._files.path_of(params.path, params.sandbox)
         follow = params.follow_symlinks is not False
         work = partial(look, self._tree, path, follow=follow, link_itself=params.link_itself)
-        return call.wait(partial(self._carry_out, path, work))
+        return call.wait(partial(self.carry_out, path, work))
 
     def canonicalize(self, params: CanonicalizeParams, call: Call, _session: Session) -> object:
         """Resolve every link of a path."""
         path = self._files.path_of(params.path, params.sandbox)
-        return call.wait(partial(self._carry_out, path, partial(canonicalize, self._tree, path)))
+        return call.wait(partial(self.carry_out, path, partial(canonicalize, self._tree, path)))
 
     def read_directory(self, params: ReadDirectoryParams, call: Call, _session: Session) -> object:
         """List one folder."""
         path = self._files.path_of(params.path, params.sandbox)
-        return call.wait(partial(self._carry_out, path, partial(read_directory, self._tree, path, _tick)))
+        return call.wait(partial(self.carry_out, path, partial(read_directory, self._tree, path, tick)))
 
     def walk(self, params: WalkParams, call: Call, _session: Session) -> object:
         """List a tree."""
         path = self._files.path_of(params.path, params.sandbox)
-        work = partial(walk, self._tree, path, params.options, _tick)
-        return call.wait(partial(self._carry_out, path, work))
+        work = partial(walk, self._tree, path, params.options, tick)
+        return call.wait(partial(self.carry_out, path, work))
 
     def remove(self, params: RemoveParams, call: Call, _session: Session) -> object:
         """Remove a file, a link or a folder."""
@@ -189,16 +189,16 @@ class FileRequests:
             recursive=params.recursive is not False,
             force=params.force is not False,
             follow=params.follow_symlinks is not False,
-            tick=_tick,
+            tick=tick,
         )
-        return call.wait(partial(self._carry_out, path, _then_empty(work)))
+        return call.wait(partial(self.carry_out, path, _then_empty(work)))
 
     def copy(self, params: CopyParams, call: Call, _session: Session) -> object:
         """Copy a file, a link or a folder."""
         source = self._files.path_of(params.source_path, params.sandbox)
         destination = self._files.path_of(params.destination_path)
-        work = partial(copy, self._tree, source, destination, recursive=params.recursive, tick=_tick)
-        return call.wait(partial(self._carry_out, source, _then_empty(work)))
+        work = partial(copy, self._tree, source, destination, recursive=params.recursive, tick=tick)
+        return call.wait(partial(self.carry_out, source, _then_empty(work)))
 
     def open(self, params: OpenParams, call: Call, _session: Session) -> object:
         """Open a plain file for blocks."""
@@ -207,7 +207,7 @@ class FileRequests:
 
         async def work() -> OpenResult:
             try:
-                await self._carry_out(path, partial(handle.open, path, params.mode))
+                await self.carry_out(path, partial(handle.open, path, params.mode))
             except RequestRefused:
                 self._handles.forget(handle)
                 raise
@@ -229,7 +229,7 @@ class FileRequests:
             chunk, is_end = handle.read(params.offset, params.len)
             return Encoded(b'{"chunk":"%b","eof":%b}' % (chunk, json.dumps(is_end).encode()))
 
-        return self._in_turn(handle, call, partial(self._carry_out, "", work))
+        return self._in_turn(handle, call, partial(self.carry_out, "", work))
 
     def write_block(self, params: WriteBlockParams, call: Call, _session: Session) -> object:
         """Write one block of an open file."""
@@ -237,7 +237,7 @@ class FileRequests:
             raise RequestRefused(block_length_refused("write"))
         handle = self._handles.find(params.handle_id)
         work = _then_empty(partial(handle.write, params.offset, params.chunk))
-        return self._in_turn(handle, call, partial(self._carry_out, "", work))
+        return self._in_turn(handle, call, partial(self.carry_out, "", work))
 
     def close_file(self, params: CloseParams, call: Call, _session: Session) -> object:
         """Close an open file."""
@@ -247,7 +247,7 @@ class FileRequests:
 
         async def work() -> CloseResult:
             try:
-                replaced = await self._carry_out("", partial(handle.close, discard=params.discard))
+                replaced = await self.carry_out("", partial(handle.close, discard=params.discard))
             except RequestRefused:  # It is closed, though not to the good.
                 self._handles.forget(handle)
                 raise
@@ -287,7 +287,7 @@ class FileRequests:
             handle.step_out(turn)
             raise
 
-    async def _carry_out(self, path: str, work: Callable[[], R]) -> R:
+    async def carry_out(self, path: str, work: Callable[[], R]) -> R:
         """Do blocking work, and say what goes wrong about the path that was asked for."""
         async with self._calls:
             await self._outbox.answers.wait_room()
@@ -308,7 +308,8 @@ def _links(follow: bool | None) -> Links:
     return Links.REFUSE if follow is False else Links.FOLLOW
 
 
-def _tick() -> None:
+def tick() -> None:
+    """End the work of a thread when nobody wants it any more."""
     trio.from_thread.check_cancelled()
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import attrs
 import trio
 
+from actors.executor._events import Observer, PathRefused
 from actors.executor._limits import Limits
 from actors.executor._outbox import Outbox
 from actors.executor._refusals import RequestRefused
@@ -46,6 +47,7 @@ from actors.protocol import (
     invalid_params,
     invalid_request,
     method_not_found,
+    path_outside_roots,
 )
 
 __all__ = ["LATER", "Call", "Encoded", "Handler", "Handlers", "Requests", "nothing_to_close"]
@@ -100,7 +102,14 @@ class Call:
 
     def refuse(self, failure: Failure) -> None:
         """Send a failure."""
+        self.note_refused(failure)
         self._requests.send(ErrorResponse(self._id, failure))
+
+    def note_refused(self, failure: Failure) -> None:
+        """Count and tell what was refused because it lies outside the roots."""
+        path = path_outside_roots(failure)
+        if path is not None:
+            self._requests.note_outside(self._method.name, path)
 
     def wait(self, work: Callable[[], Awaitable[object]]) -> _Later:
         """Answer with what ``work`` returns or refuses, when it does; it is cancelled when the connection ends.
@@ -153,6 +162,8 @@ class Requests:
     """How many may."""
     counters: Counters
     """Who counts."""
+    observer: Observer
+    """Who is told."""
     closing: Callable[[], None] = nothing_to_close
     """Lets go of what the connection alone holds; called when nothing of it runs any more."""
     session: Session | None = None
@@ -222,6 +233,12 @@ class Requests:
             self.send(ErrorResponse(request_id, internal(str(fault))))
         else:
             self.outbox.add_answer(data)
+
+    def note_outside(self, method: str, path: str) -> None:
+        """Count and tell that a path was refused."""
+        self.counters.paths_refused += 1
+        session_id = self.session.session_id if self.session is not None else ""
+        self.observer(PathRefused(session_id=session_id, method=method, path=path))
 
     def count_in(self) -> Callable[[], None]:
         """Count one waiting call, until the returned function is called."""

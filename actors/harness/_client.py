@@ -4,21 +4,25 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Final, Never, final
 
-from actors.harness._arguments import check_count, check_kind, check_names, check_seconds
+from actors.harness._arguments import check_count, check_kind, check_names, check_seconds, check_text
 from actors.harness._command import OUTPUT_BYTES_MAX, CompletedCommand, run_command
 from actors.harness._connection import ConnectionStatistics
 from actors.harness._core import ClientStatistics, Core
 from actors.harness._errors import InvalidArgument
-from actors.harness._files import Files
+from actors.harness._files import FilePath, Files, path_uri
 from actors.harness._http import Http
 from actors.harness._processes import Processes
 from actors.protocol import (
+    CAPABILITY_ROOTS_DISCOVER,
     ENVIRONMENT_INFO,
     ENVIRONMENT_STATUS,
+    DiscoveredRoot,
+    DiscoverRootsParams,
     EnvironmentInfo,
     EnvironmentPolicy,
     EnvironmentStatus,
     Nothing,
+    RootToDiscover,
 )
 
 _OPTIONS: Final = ("env", "cwd", "stdin", "tty", "env_policy", "timeout_s", "check", "output_bytes_max")
@@ -87,6 +91,27 @@ class Client:
         info = await self._core.call(ENVIRONMENT_INFO, Nothing(), timeout_s=self._core.limits.info_s, repeat=True)
         self._core.info = info
         return info
+
+    async def discover_roots(self, roots: Mapping[str, FilePath]) -> tuple[DiscoveredRoot, ...]:
+        """Find the skills and plugins in folders of the environment, and give their files as they are.
+
+        What is wrong with one root is its ``error``; what could not be told of it, its ``warnings``.
+
+        Args:
+            roots: Folders, by the name each comes back with; at most 128.
+
+        Raises:
+            RequestRejected: There are too many, or this executor does not look into roots.
+
+        Cancelled:
+            Only the wait ends.
+        """
+        check_kind("roots", roots, Mapping)
+        for name in roots:
+            check_text("roots", name)
+        asked = tuple(RootToDiscover(id=name, path=path_uri(path)) for name, path in roots.items())
+        params = DiscoverRootsParams(roots=asked)
+        return (await self._core.call(CAPABILITY_ROOTS_DISCOVER, params, repeat=True)).roots
 
     async def run(
         self,

@@ -71,7 +71,7 @@ class Files:
             Only the wait ends.
         """
         try:
-            answer = await self._call(path, FS_READ_FILE, ReadFileParams(path=_uri(path)), repeat=True)
+            answer = await self._call(path, FS_READ_FILE, ReadFileParams(path=path_uri(path)), repeat=True)
             data = answer.data_base64
         except FileTooLarge as large:
             parts: list[bytes] = []
@@ -102,7 +102,7 @@ class Files:
             async with self.open_write(path) as writer:
                 await writer.write(data)
             return
-        await self._call(path, FS_WRITE_FILE, WriteFileParams(path=_uri(path), data_base64=encode_bytes(data)))
+        await self._call(path, FS_WRITE_FILE, WriteFileParams(path=path_uri(path), data_base64=encode_bytes(data)))
 
     async def write_text(self, path: FilePath, text: str, *, encoding: str = "utf-8") -> None:
         """Make or replace a whole plain file; as `write_bytes`."""
@@ -115,7 +115,7 @@ class Files:
             path: Where.
             follow_links: False tells of a link in the last place itself, if the executor is able to.
         """
-        params = GetMetadataParams(path=_uri(path), link_itself=not follow_links)
+        params = GetMetadataParams(path=path_uri(path), link_itself=not follow_links)
         found = await self._call(path, FS_GET_METADATA, params, repeat=True)
         is_bare_link = found.is_symlink and not found.is_file and not found.is_directory and not follow_links
         kind = FileKind.BROKEN_LINK if is_bare_link else _kind(is_file=found.is_file, is_directory=found.is_directory)
@@ -137,7 +137,7 @@ class Files:
 
     async def list(self, path: FilePath) -> tuple[FileEntry, ...]:
         """Give the names in a folder, sorted, links that lead nowhere among them if the executor tells."""
-        found = await self._call(path, FS_READ_DIRECTORY, ReadDirectoryParams(path=_uri(path)), repeat=True)
+        found = await self._call(path, FS_READ_DIRECTORY, ReadDirectoryParams(path=path_uri(path)), repeat=True)
         entries = [
             FileEntry(
                 name=each.file_name,
@@ -176,7 +176,7 @@ class Files:
             follow_directory_symlinks=follow_links,
             prune_hidden_directories=not enter_hidden,
         )
-        found = await self._call(path, FS_WALK, WalkParams(path=_uri(path), options=options), repeat=True)
+        found = await self._call(path, FS_WALK, WalkParams(path=path_uri(path), options=options), repeat=True)
         return Tree(
             entries=tuple(TreeEntry(path=self._path(each.path), kind=_KIND_OF[each.kind]) for each in found.entries),
             faults=tuple(TreeFault(path=self._path(each.path), reason=each.message) for each in found.errors),
@@ -185,7 +185,7 @@ class Files:
 
     async def canonicalize(self, path: FilePath) -> str:
         """Resolve every link of a path that exists."""
-        answer = await self._call(path, FS_CANONICALIZE, CanonicalizeParams(path=_uri(path)), repeat=True)
+        answer = await self._call(path, FS_CANONICALIZE, CanonicalizeParams(path=path_uri(path)), repeat=True)
         return self._path(answer.path)
 
     async def make_directory(self, path: FilePath, *, parents: bool = False) -> None:
@@ -195,7 +195,7 @@ class Files:
             path: Which.
             parents: Make those on the way as well, and be content with one that is there.
         """
-        await self._call(path, FS_CREATE_DIRECTORY, CreateDirectoryParams(path=_uri(path), recursive=parents))
+        await self._call(path, FS_CREATE_DIRECTORY, CreateDirectoryParams(path=path_uri(path), recursive=parents))
 
     async def remove(self, path: FilePath, *, recursive: bool = False, missing_ok: bool = False) -> None:
         """Remove a file, a link (not what it leads to), or an empty folder.
@@ -205,7 +205,7 @@ class Files:
             recursive: Remove what a folder holds as well.
             missing_ok: Be content when nothing is there.
         """
-        await self._call(path, FS_REMOVE, RemoveParams(path=_uri(path), recursive=recursive, force=missing_ok))
+        await self._call(path, FS_REMOVE, RemoveParams(path=path_uri(path), recursive=recursive, force=missing_ok))
 
     async def copy(self, source: FilePath, destination: FilePath, *, recursive: bool = False) -> None:
         """Copy a file, a link as a link, or a folder.
@@ -215,7 +215,7 @@ class Files:
             destination: The new path itself, not the folder to put it in; a folder that is there is merged into.
             recursive: Copy a folder with what it holds.
         """
-        params = CopyParams(source_path=_uri(source), destination_path=_uri(destination), recursive=recursive)
+        params = CopyParams(source_path=path_uri(source), destination_path=path_uri(destination), recursive=recursive)
         await self._call(source, FS_COPY, params)
 
     @asynccontextmanager
@@ -232,7 +232,7 @@ class Files:
         """
         if not 1 <= block_bytes <= BLOCK_BYTES_MAX:
             raise InvalidArgument("block_bytes", f"must be between 1 and {BLOCK_BYTES_MAX}")
-        async with hold_reader(self._core, _uri(path), _shown(path), offset, block_bytes) as reader:
+        async with hold_reader(self._core, path_uri(path), _shown(path), offset, block_bytes) as reader:
             yield reader
 
     @asynccontextmanager
@@ -245,7 +245,7 @@ class Files:
         Cancelled:
             The executor is told to drop what was written.
         """
-        async with hold_writer(self._core, _uri(path), _shown(path)) as writer:
+        async with hold_writer(self._core, path_uri(path), _shown(path)) as writer:
             yield writer
 
     async def _call(self, path: FilePath, method: Method[P, R], params: P, *, repeat: bool = False) -> R:
@@ -273,7 +273,8 @@ def _shown(path: FilePath) -> str:
     return os.fspath(path)
 
 
-def _uri(path: FilePath) -> str:
+def path_uri(path: FilePath) -> str:
+    """Give a path as it travels."""
     text = os.fspath(path)
     if text.startswith("file:"):
         return text

@@ -5,6 +5,31 @@ Pure: knows neither who sends nor who receives. Bytes and times are arguments; f
 
 from actors.protocol._base64 import decode_bytes as decode_bytes
 from actors.protocol._base64 import encode_bytes as encode_bytes
+from actors.protocol._capability_messages import CapabilityFile as CapabilityFile
+from actors.protocol._capability_messages import DiscoveredPlugin as DiscoveredPlugin
+from actors.protocol._capability_messages import DiscoveredRoot as DiscoveredRoot
+from actors.protocol._capability_messages import DiscoveredSkill as DiscoveredSkill
+from actors.protocol._capability_messages import DiscoverRootsParams as DiscoverRootsParams
+from actors.protocol._capability_messages import DiscoverRootsResult as DiscoverRootsResult
+from actors.protocol._capability_messages import RootToDiscover as RootToDiscover
+from actors.protocol._capability_rules import CAPABILITY_DEPTH_MAX as CAPABILITY_DEPTH_MAX
+from actors.protocol._capability_rules import CAPABILITY_FILE_BYTES_MAX as CAPABILITY_FILE_BYTES_MAX
+from actors.protocol._capability_rules import CAPABILITY_FOLDERS_MAX as CAPABILITY_FOLDERS_MAX
+from actors.protocol._capability_rules import CAPABILITY_ROOT_BYTES_MAX as CAPABILITY_ROOT_BYTES_MAX
+from actors.protocol._capability_rules import CAPABILITY_ROOTS_MAX as CAPABILITY_ROOTS_MAX
+from actors.protocol._capability_rules import MANIFESTS as MANIFESTS
+from actors.protocol._capability_rules import SKILL_FILE as SKILL_FILE
+from actors.protocol._capability_rules import SKILL_METADATA as SKILL_METADATA
+from actors.protocol._capability_rules import ManifestPaths as ManifestPaths
+from actors.protocol._capability_rules import capability_roots_too_many as capability_roots_too_many
+from actors.protocol._capability_rules import file_no_text as file_no_text
+from actors.protocol._capability_rules import file_over_limit as file_over_limit
+from actors.protocol._capability_rules import manifest_paths as manifest_paths
+from actors.protocol._capability_rules import root_no_folder as root_no_folder
+from actors.protocol._capability_rules import root_over_limit as root_over_limit
+from actors.protocol._capability_rules import root_uninspectable as root_uninspectable
+from actors.protocol._capability_rules import scan_over_limit as scan_over_limit
+from actors.protocol._capability_rules import sorted_by_path as sorted_by_path
 from actors.protocol._codec import decode_value as decode_value
 from actors.protocol._codec import encode_value as encode_value
 from actors.protocol._envelope import FRAME_BYTES_MAX as FRAME_BYTES_MAX
@@ -72,6 +97,7 @@ from actors.protocol._file_failures import not_a_file as not_a_file
 from actors.protocol._file_failures import outside_roots as outside_roots
 from actors.protocol._file_failures import path_foreign as path_foreign
 from actors.protocol._file_failures import path_holds_link as path_holds_link
+from actors.protocol._file_failures import path_outside_roots as path_outside_roots
 from actors.protocol._file_failures import removal_unsupported as removal_unsupported
 from actors.protocol._file_failures import root_not_removed as root_not_removed
 from actors.protocol._file_failures import sandbox_unconfigured as sandbox_unconfigured
@@ -137,6 +163,7 @@ from actors.protocol._http_messages import HttpResponse as HttpResponse
 from actors.protocol._http_messages import HttpResponseHeader as HttpResponseHeader
 from actors.protocol._http_messages import RedirectPolicy as RedirectPolicy
 from actors.protocol._ids import RequestId as RequestId
+from actors.protocol._methods import CAPABILITY_ROOTS_DISCOVER as CAPABILITY_ROOTS_DISCOVER
 from actors.protocol._methods import ENVIRONMENT_INFO as ENVIRONMENT_INFO
 from actors.protocol._methods import ENVIRONMENT_STATUS as ENVIRONMENT_STATUS
 from actors.protocol._methods import FS_CANONICALIZE as FS_CANONICALIZE
@@ -222,6 +249,12 @@ from actors.protocol._text import cap_text as cap_text
 __all__ = [
     "BLOCK_BYTES_MAX",
     "BODY_BROKEN",
+    "CAPABILITY_DEPTH_MAX",
+    "CAPABILITY_FILE_BYTES_MAX",
+    "CAPABILITY_FOLDERS_MAX",
+    "CAPABILITY_ROOTS_DISCOVER",
+    "CAPABILITY_ROOTS_MAX",
+    "CAPABILITY_ROOT_BYTES_MAX",
     "ENVIRONMENT_INFO",
     "ENVIRONMENT_STATUS",
     "EVENT_BYTES_MAX",
@@ -250,6 +283,7 @@ __all__ = [
     "HTTP_REQUEST",
     "INITIALIZE",
     "INITIALIZED",
+    "MANIFESTS",
     "MESSAGE_BYTES_MAX",
     "METHODS",
     "NEWS",
@@ -266,18 +300,26 @@ __all__ = [
     "REORDER_EVENTS_MAX",
     "RETAINED_BYTES_MAX",
     "RETAINED_CHUNKS_MAX",
+    "SKILL_FILE",
+    "SKILL_METADATA",
     "UNREADABLE_ID",
     "BodyDecoder",
     "BodyUndecodable",
     "CanonicalizeParams",
     "CanonicalizeResult",
     "Capabilities",
+    "CapabilityFile",
     "CappedText",
     "CloseParams",
     "CloseResult",
     "CopyParams",
     "CreateDirectoryParams",
     "DirectoryEntry",
+    "DiscoverRootsParams",
+    "DiscoverRootsResult",
+    "DiscoveredPlugin",
+    "DiscoveredRoot",
+    "DiscoveredSkill",
     "Empty",
     "EnvironmentInfo",
     "EnvironmentInherit",
@@ -307,6 +349,7 @@ __all__ = [
     "LeftOut",
     "LeftOutKind",
     "MalformedMessage",
+    "ManifestPaths",
     "Message",
     "MessageTooLarge",
     "Method",
@@ -344,6 +387,7 @@ __all__ = [
     "RequestId",
     "Response",
     "RetainedOutput",
+    "RootToDiscover",
     "Sandbox",
     "SandboxFileAccess",
     "SandboxFiles",
@@ -379,6 +423,7 @@ __all__ = [
     "argv_empty",
     "block_length_refused",
     "cap_text",
+    "capability_roots_too_many",
     "check_http_header",
     "check_http_method",
     "check_http_url",
@@ -395,7 +440,9 @@ __all__ = [
     "file_answer_too_large",
     "file_failure_kind",
     "file_handle_is_unknown",
+    "file_no_text",
     "file_os_failure",
+    "file_over_limit",
     "file_too_large",
     "handle_exists",
     "handle_unknown",
@@ -414,6 +461,7 @@ __all__ = [
     "internal",
     "invalid_params",
     "invalid_request",
+    "manifest_paths",
     "method_not_found",
     "not_a_file",
     "os_failure_text",
@@ -421,11 +469,17 @@ __all__ = [
     "path_foreign",
     "path_from_uri",
     "path_holds_link",
+    "path_outside_roots",
     "process_exists",
     "removal_unsupported",
+    "root_no_folder",
     "root_not_removed",
+    "root_over_limit",
+    "root_uninspectable",
     "sandbox_unconfigured",
+    "scan_over_limit",
     "session_attached",
+    "sorted_by_path",
     "spawn_failed",
     "stdin_write_failed",
     "unknown_process",

@@ -7,7 +7,7 @@ import enum
 import errno
 import re
 from collections.abc import Mapping
-from typing import Final, cast
+from typing import Any, Final, cast
 
 from actors.protocol._envelope import Failure
 from actors.protocol._failures import ErrorCode, internal, invalid_request, os_failure_text
@@ -122,6 +122,13 @@ def outside_roots(path: str) -> Failure:
     """Refuse a path that leaves the executor's roots, by itself or through a link."""
     shown = _data(FileFailureKind.OUTSIDE_ROOTS, path)
     return invalid_request(f"path `{shown['path']}` is outside of the roots of this executor", shown)
+
+
+def path_outside_roots(failure: Failure) -> str | None:
+    """Give the path that a failure refuses because it leaves the roots; None when it says something else."""
+    has_facts = isinstance(failure.data, dict)
+    path = cast("dict[str, Any]", failure.data).get("path") if has_facts else None
+    return path if isinstance(path, str) and failure.message == outside_roots(path).message else None
 
 
 def root_not_removed(path: str) -> Failure:

@@ -8,6 +8,7 @@ from typing import Any, Final, Generic, TypeVar
 
 import attrs
 
+from actors.protocol._capability_messages import DiscoverRootsParams, DiscoverRootsResult
 from actors.protocol._codec import decode_value, encode_value
 from actors.protocol._environment_messages import (
     Empty,
@@ -180,6 +181,9 @@ FS_READ_BLOCK: Final = Method("fs/readBlock", Family.FILESYSTEM, ReadBlockParams
 FS_WRITE_BLOCK: Final = Method("fs/writeBlock", Family.FILESYSTEM, WriteBlockParams, Empty)
 FS_CLOSE: Final = Method("fs/close", Family.FILESYSTEM, CloseParams, CloseResult)
 FS_WATCH_MISSING: Final = Method("fs/watchMissing", Family.FILESYSTEM, WatchMissingParams, WatchMissingResult)
+CAPABILITY_ROOTS_DISCOVER: Final = Method(
+    "capabilityRoots/discoverV1", Family.CAPABILITY_DISCOVERY, DiscoverRootsParams, DiscoverRootsResult
+)
 HTTP_REQUEST: Final = Method("http/request", Family.HTTP, HttpRequestParams, HttpResponse)
 HTTP_MORE: Final = Method("http/request/more", Family.HTTP, HttpMoreParams, Empty)
 HTTP_CANCEL: Final = Method("http/request/cancel", Family.HTTP, HttpCancelParams, Empty)
@@ -216,6 +220,7 @@ METHODS: Final[dict[str, Method[Any, Any]]] = {
         FS_WRITE_BLOCK,
         FS_CLOSE,
         FS_WATCH_MISSING,
+        CAPABILITY_ROOTS_DISCOVER,
         HTTP_REQUEST,
         HTTP_MORE,
         HTTP_CANCEL,

@@ -15,6 +15,8 @@ from actors.environments import (
     HarnessConnector,
     LocalConnector,
     PlainEndpoint,
+    ReadyInfo,
+    SelectedCapabilityRoot,
     Snapshot,
     open_manager,
 )
@@ -103,3 +105,28 @@ async def test_a_cancelled_operation_leaves_the_environment_as_it_was(tmp_path: 
 def test_files_are_given_not_made() -> None:
     with pytest.raises(TypeError, match="no public constructor"):
         EnvironmentFiles(object())  # type: ignore[arg-type]
+
+
+async def test_skills_and_plugins_are_found_in_the_selected_roots(tmp_path: Path) -> None:
+    skill = tmp_path / "root" / "skills" / "s" / "SKILL.md"
+    skill.parent.mkdir(parents=True)
+    skill.write_text("what it does")
+    async with open_root() as root, trio.open_nursery() as nursery:
+        endpoint = await nursery.start(serve_executor)
+        async with open_manager(root) as manager:
+            provider = FixedEndpoint(PlainEndpoint(websocket_url=endpoint.url))
+            registration = manager.register_deferred("e", provider)
+            roots = [
+                SelectedCapabilityRoot(id=name, environment_id="e", path=f"file://{tmp_path}/{name}")
+                for name in ("root", "missing")
+            ]
+            registration.complete(ReadyInfo(selected_capability_roots=roots))
+
+            first, second = await found(manager, "e").discover_capabilities()
+
+        nursery.cancel_scope.cancel()
+
+    assert (first.id, second.id) == ("root", "missing")
+    assert [skill.instructions.contents for skill in first.skills] == ["what it does"]
+    assert second.error is not None
+    assert "No such file or directory" in second.error

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import trio
 
-from actors.executor import RootUnusable, open_executor
+from actors.executor import ExecutorEvent, PathRefused, RootUnusable, open_executor
 from actors.executor._file_tree import Links, open_file_tree
 from actors.executor._routes import LeftRoots
 from tests.actors.executor.client import Client, Refused, memory_client
@@ -307,3 +307,38 @@ async def test_nothing_stays_open_whatever_is_refused(workspace: Path) -> None:
         await trio.testing.wait_all_tasks_blocked()
 
     assert len(os.listdir("/proc/self/fd")) == before
+
+
+async def test_what_is_refused_outside_the_roots_is_counted_and_told_by_the_path_that_was_asked_for(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "out").mkdir()
+    (tmp_path / "in" / "link").symlink_to(tmp_path / "out")
+    events: list[ExecutorEvent] = []
+    async with (
+        open_executor(file_roots=[tmp_path / "in"], observer=events.append) as executor,
+        memory_client(executor) as client,
+    ):
+        link = f"file://{tmp_path}/in/link"
+        with pytest.raises(Refused):
+            await client.call("fs/readFile", path=f"{link}/secret")
+        with pytest.raises(Refused):
+            await client.call("fs/watchMissing", watchId=1, missing=["file:///etc/x"], present=None)
+        with pytest.raises(Refused):
+            await client.start("p", "/bin/true", cwd="file:///")
+        with pytest.raises(Refused):
+            await client.start("p", "/bin/true", cwd=link)
+        await client.call("capabilityRoots/discoverV1", roots=[{"id": "r", "path": "file:///etc"}])
+        with pytest.raises(Refused):
+            await client.call("fs/readFile", path=f"file://{tmp_path}/in/missing")
+
+        told = [(event.method, event.path) for event in events if isinstance(event, PathRefused)]
+        assert told == [
+            ("fs/readFile", f"{tmp_path}/in/link/secret"),
+            ("fs/watchMissing", "/etc/x"),
+            ("process/start", "/"),
+            ("process/start", f"{tmp_path}/in/link"),
+            ("capabilityRoots/discoverV1", "/etc"),
+        ]
+        assert executor.statistics().paths_refused == 5

@@ -46,6 +46,9 @@ def refusal(method: str, params: Any) -> str | None:
         if method.startswith("fs/"):
             for uri in file_uris(decoded):
                 path_from_uri(uri)
+        if method == "capabilityRoots/discoverV1":
+            for root in decoded.roots:
+                path_from_uri(root.path)
         if method == "process/write" and not decoded.write_id:
             return write_id_empty().message
     except InvalidParams as fault:
