@@ -20,9 +20,12 @@ from supervision import ChildStatus
 
 __all__ = ["BATCH", "SLICE_S", "run_actor"]
 
-# A batch is a square: the time is looked at after each row.
+# A batch is a square: the time is looked at after each row. While other actors or their askers are awake, it is cut to
+# a few rows, since each of their steps waits for up to one batch (`benchmarks/fairness.py`).
 PARTS: Final = range(8)
+FEW: Final = range(2)
 BATCH: Final = len(PARTS) ** 2
+SMALL_BATCH: Final = len(FEW) * len(PARTS)
 SLICE_S: Final = 0.000_5
 
 
@@ -42,11 +45,12 @@ async def run_actor(  # noqa: C901, PLR0915 - a message costs less than a call, 
                 return
         task_status.enter()
         del task_status
+        others_awake = 0
         while True:
             handle: Any = actor.handle
             inbox, peak = seat.inbox, seat.peak
             ends = perf_counter() + SLICE_S
-            for _ in PARTS:
+            for _ in FEW if others_awake else PARTS:
                 for _ in PARTS:
                     if seat.alert:
                         if seat.control:
@@ -85,6 +89,7 @@ async def run_actor(  # noqa: C901, PLR0915 - a message costs less than a call, 
                                 item.task = None
                                 item.value = value
                                 reschedule(asker, AWAKE)
+                                seat.sweeper.wakes += 1
                             else:
                                 item.answer(value)
                     else:
@@ -101,7 +106,9 @@ async def run_actor(  # noqa: C901, PLR0915 - a message costs less than a call, 
             item = value = handle = asker = None
             ends = 0.0
             if seat.inbox or seat.alert:
+                wakes = seat.sweeper.wakes
                 await checkpoint()
+                others_awake = awake_for(others_awake, wakes, seat)
             else:
                 seat.sleeps()
                 await park()
@@ -116,6 +123,14 @@ async def run_actor(  # noqa: C901, PLR0915 - a message costs less than a call, 
         item = handle = asker = None
         seat.leave(error)
         error = None
+
+
+def awake_for(turns: int, wakes: int, seat: Seat) -> int:
+    """Say for how many more turns others are taken to be awake, by what they woke in the turn that this actor gave.
+
+    Two, since trio changes the order of tasks from turn to turn: one that runs in each may not run between two of ours.
+    """
+    return 2 if wakes != seat.sweeper.wakes else max(turns - 1, 0)
 
 
 async def attend(seat: Seat, actor: Actor[Any]) -> None:

@@ -9,7 +9,7 @@ from trio.lowlevel import checkpoint
 from actors._actor import Performer, seat_of
 from actors._errors import InvalidEffect
 from actors._generation import begin, crash, ends_unheard, finish
-from actors._loop import BATCH, SLICE_S
+from actors._loop import BATCH, SLICE_S, SMALL_BATCH, awake_for
 from actors._machine import StopActor
 from actors._machine_seat import Crash, MachineSeat
 from actors._messages import Down
@@ -111,8 +111,9 @@ async def run_machine_actor(  # noqa: C901, PLR0915 - kept like the loop of othe
                 return
         task_status.enter()
         del task_status
+        others_awake = 0
         while True:
-            left = BATCH
+            left = SMALL_BATCH if others_awake else BATCH
             ends = perf_counter() + SLICE_S
             while left and perf_counter() < ends:
                 left -= 1
@@ -133,7 +134,9 @@ async def run_machine_actor(  # noqa: C901, PLR0915 - kept like the loop of othe
                     seat.handled += 1
             effect = None  # An idle actor does not keep its last effect.
             if seat.inbox or seat.alert:
+                wakes = seat.sweeper.wakes
                 await checkpoint()
+                others_awake = awake_for(others_awake, wakes, seat)
             else:
                 seat.sleeps()
                 await park()

@@ -127,6 +127,7 @@ class Reference(Address, Generic[M_contra]):
             waiter = seat.waiter
             if waiter is not None:
                 seat.waiter = None
+                seat.sweeper.wakes += 1
                 if waiter.custom_sleep_data is PARKED:
                     reschedule(waiter, AWAKE)
         else:
@@ -205,6 +206,7 @@ class Reference(Address, Generic[M_contra]):
             waiter = seat.waiter
             if waiter is not None:
                 seat.waiter = None
+                seat.sweeper.wakes += 1
                 if waiter.custom_sleep_data is PARKED:
                     reschedule(waiter, AWAKE)
             parking = park()

@@ -109,6 +109,7 @@ class Seat(Queue):
         waiter = self.waiter
         if waiter is not None:
             self.waiter = None
+            self.sweeper.wakes += 1
             wake_parked(waiter)
 
     # --- user mail, off the quick path --------------------------------------------------------------------------

@@ -29,12 +29,14 @@ def sweeper_of_this_run() -> "Sweeper":
 class Sweeper(Deadlines):
     """End waits in time."""
 
-    __slots__ = ("_now_s", "_scope", "_wakes_s")
+    __slots__ = ("_now_s", "_scope", "_wakes_s", "wakes")
 
     def __init__(self) -> None:
         super().__init__()
         self._scope: trio.CancelScope | None = None
         self._wakes_s = math.inf
+        # How many actors were woken and asks answered in this run, by which a busy actor sees that others are awake.
+        self.wakes = 0
         # The clock of the run by itself: `trio.current_time` looks it up each time.
         self._now_s = trio.lowlevel.current_clock().current_time
 

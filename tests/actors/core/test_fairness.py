@@ -5,7 +5,7 @@ from typing import Any
 import trio
 
 import actors
-from actors._loop import BATCH
+from actors._loop import BATCH, SMALL_BATCH
 from supervision import Supervisor, open_root
 from tests.actors.core.troupe import Add, Counter, Total
 
@@ -19,9 +19,12 @@ class Flood(Counter):
 
 
 async def test_an_actor_that_feeds_itself_lets_others_have_their_turn(root: Supervisor) -> None:
+    """Mutants: every batch is whole; others are forgotten after one turn."""
     flood = await actors.spawn(root, Flood, name="flood")
     quiet = await actors.spawn(root, Counter, 5, name="quiet")
     flood.tell_nowait(Add(0))
+    assert await quiet.ask(Total()) == 5  # From here on the flood has seen that others are awake.
+    assert await quiet.ask(Total()) == 5
 
     before = flood.statistics().handled
     for _ in range(10):
@@ -29,8 +32,24 @@ async def test_an_actor_that_feeds_itself_lets_others_have_their_turn(root: Supe
     after = flood.statistics().handled
     flood.stop()
 
-    # Two turns of the run an ask, and a batch a turn at the most.
-    assert 0 < after - before <= 10 * 3 * BATCH
+    # Two turns of the run an ask, and a small batch a turn; one more where the order of tasks has changed.
+    assert 0 < after - before <= (10 * 2 + 1) * SMALL_BATCH
+
+
+async def test_an_actor_that_is_alone_takes_whole_batches(root: Supervisor) -> None:
+    """Mutant: every batch is small."""
+    flood = await actors.spawn(root, Flood, name="flood")
+    flood.tell_nowait(Add(0))
+    for _ in range(3):
+        await trio.lowlevel.checkpoint()
+
+    before = flood.statistics().handled
+    for _ in range(10):
+        await trio.lowlevel.checkpoint()
+    after = flood.statistics().handled
+    flood.stop()
+
+    assert after - before >= 9 * BATCH
 
 
 async def test_an_actor_with_much_mail_can_be_cancelled_between_batches() -> None:
