@@ -1,6 +1,7 @@
 """Ask every question and write the answers: `python -m benchmarks [--quick] [name ...]`.
 
 Writes `benchmarks/results.md` (a table) and `benchmarks/results.svg` (each number against its bar).
+A bar that is an absolute figure is judged by the number at the reference's speed; see `benchmarks/README.md`.
 """
 
 import argparse
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import trio
 
-from benchmarks._harness import Result, collect
+from benchmarks._harness import REFERENCE_SWITCHES, Result, collect
 from benchmarks._plot import plot
 
 HERE = Path(__file__).parent
@@ -45,14 +46,22 @@ def line(result: Result) -> str:
     beside = f"{result.beside} {number(result.beside_value)}" if result.beside_value is not None else ""
     return (
         f"{result.question:<52} {number(result.value):>10} {result.unit:<10} +-{result.spread:4.0%}  "
-        f"{beside:<44} {result.bar} {judged} {result.note}"
+        f"{at_reference(result):<44} {beside:<44} {result.bar} {judged} {result.note}"
     ).rstrip()
+
+
+def at_reference(result: Result) -> str:
+    """Show what the number is on a core of the reference's speed, and how fast this one was."""
+    if result.scaled is None:
+        return ""
+    return f"at {number(REFERENCE_SWITCHES)}/s {number(result.scaled)} (here {number(result.switches)}/s)"
 
 
 def table(results: list[Result]) -> str:
     """Show all results as a page."""
     rows = "\n".join(
         f"| {result.question} | {number(result.value)} {result.unit} | {result.spread:.0%} | "
+        f"{number(result.switches)} | {number(result.scaled)} | "
         f"{result.beside} {number(result.beside_value)} | {result.bar} | "
         f"{ {True: 'met', False: 'missed', None: ''}[result.met] } | {result.note} |"
         for result in results
@@ -60,8 +69,9 @@ def table(results: list[Result]) -> str:
     return (
         f"# Results\n\nPython {platform.python_version()}, trio {trio.__version__}, {os.cpu_count()} cores, load "
         f"{os.getloadavg()[0]:.1f} when written. Made by `python -m benchmarks`.\n\n"
-        "| question | answer | spread | beside it, in the same run | bar | | note |\n"
-        "| --- | ---: | ---: | --- | --- | --- | --- |\n"
+        "| question | answer here | spread | raw switches/s here | answer at "
+        f"{number(REFERENCE_SWITCHES)} | beside it, in the same run | bar | | note |\n"
+        "| --- | ---: | ---: | ---: | ---: | --- | --- | --- | --- |\n"
         f"{rows}\n\n![each number against its bar](results.svg)\n"
     )
 

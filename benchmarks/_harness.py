@@ -2,6 +2,10 @@
 
 Rates are per second of CPU time of the process, which on an idle core is wall time and on a shared one is not spoilt
 by the others. So are latencies, where nothing waits for a device or a clock.
+
+How fast the core is right now is measured too, before and after each sample: the raw switch, two trio tasks that wake
+each other. Absolute bars are those of a core that makes `REFERENCE_SWITCHES` of these round trips a second, so a bar is
+judged by the number at that speed, and both numbers are shown.
 """
 
 import gc
@@ -17,10 +21,13 @@ from typing import Any, Final
 
 import attrs
 import trio
+import trio.testing
+from trio.lowlevel import Abort, current_task, reschedule, wait_task_rescheduled
 
 REPEATS: Final = int(os.environ.get("BENCH_REPEATS", "5"))
 SCALE: Final = float(os.environ.get("BENCH_SCALE", "1"))
 ROOT: Final = Path(__file__).parent.parent
+REFERENCE_SWITCHES: Final = 130_000
 
 
 @attrs.frozen(kw_only=True)
@@ -32,7 +39,11 @@ class Result:
     unit: str
     """What the number counts."""
     value: float
-    """Median of the repeats."""
+    """Median of the repeats, as it was on this machine in this run."""
+    scaled: float | None = None
+    """The same on a core of the reference's speed; what a bar that is an absolute figure is held against."""
+    switches: float | None = None
+    """How many raw switches and back this machine made a second, right before and after."""
     spread: float = 0.0
     """(largest - smallest) / median."""
     beside: str = ""
@@ -50,6 +61,49 @@ class Result:
 Sample = Callable[[], Awaitable[float]]
 
 
+@attrs.frozen
+class Taken:
+    """The repeats of one sample, each with the speed of the machine around it."""
+
+    values: Sequence[float]
+    """What was measured."""
+    speeds: Sequence[float]
+    """Raw switches and back a second, in the same order."""
+
+    @property
+    def value(self) -> float:
+        """The median."""
+        return statistics.median(self.values)
+
+    @property
+    def switches(self) -> float:
+        """The median speed of the machine."""
+        return statistics.median(self.speeds)
+
+    @property
+    def per_switch(self) -> float:
+        """A rate as a share of the raw switch."""
+        return statistics.median(value / speed for value, speed in zip(self.values, self.speeds, strict=True))
+
+    def as_rate(self, *, at_least: float | None = None) -> dict[str, Any]:
+        """Give the fields of a result that is a rate: a faster machine makes more of it."""
+        scaled_to = self.per_switch * REFERENCE_SWITCHES
+        return self._fields(scaled_to, None if at_least is None else scaled_to >= at_least)
+
+    def as_time(self, *, at_most: float | None = None) -> dict[str, Any]:
+        """Give the fields of a result that is a time: a faster machine takes less of it."""
+        products = [value * speed for value, speed in zip(self.values, self.speeds, strict=True)]
+        scaled_to = statistics.median(products) / REFERENCE_SWITCHES
+        return self._fields(scaled_to, None if at_most is None else scaled_to <= at_most)
+
+    def as_is(self, *, met: bool | None = None) -> dict[str, Any]:
+        """Give the fields of a result that the speed of the machine does not change."""
+        return {"value": self.value, "spread": spread(self.values), "met": met}
+
+    def _fields(self, scaled_to: float, met: bool | None) -> dict[str, Any]:
+        return {**self.as_is(met=met), "scaled": scaled_to, "switches": self.switches}
+
+
 def scaled(count: int) -> int:
     """A count of messages, made smaller by BENCH_SCALE for a quick look."""
     return max(100, int(count * SCALE))
@@ -60,16 +114,52 @@ def rate(count: int, cpu_s: float) -> float:
     return count / cpu_s if cpu_s > 0 else float("inf")
 
 
-def measure(*samples: Sample) -> list[tuple[float, float]]:
-    """Take samples in turns, so that a busy moment of the machine hits all alike; median and spread of each."""
-    taken: list[list[float]] = [[] for _ in samples]
+def measure(*samples: Sample) -> list[Taken]:
+    """Take samples in turns, so that a busy moment of the machine hits all alike."""
+    taken = [(list[float](), list[float]()) for _ in samples]
     for round_ in range(REPEATS + 1):
-        for number, sample in enumerate(samples):
-            gc.collect()
-            value = trio.run(sample)
+        for (values, speeds), sample in zip(taken, samples, strict=True):
+            value, speed = with_speed(sample)
             if round_:  # The first round warms up.
-                taken[number].append(value)
-    return [(statistics.median(values), spread(values)) for values in taken]
+                values.append(value)
+                speeds.append(speed)
+    return [Taken(values, speeds) for values, speeds in taken]
+
+
+def with_speed(sample: Sample) -> tuple[float, float]:
+    """Take a sample, and measure how fast the machine is around it."""
+    before = trio.run(raw_switch)
+    gc.collect()
+    value = trio.run(sample)
+    gc.collect()
+    return value, (before + trio.run(raw_switch)) / 2
+
+
+async def raw_switch() -> float:
+    """Two tasks that wake each other: no actor on trio can answer faster than one of these round trips."""
+    count = 4_000  # A twentieth of a second.
+    parked: list[trio.lowlevel.Task | None] = [None]
+    me = current_task()
+
+    def abort(_raise_cancel: Any) -> Abort:
+        return Abort.SUCCEEDED
+
+    async def other() -> None:
+        for _ in range(count):
+            parked[0] = current_task()
+            await wait_task_rescheduled(abort)
+            reschedule(me)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(other)
+        await trio.testing.wait_all_tasks_blocked()
+        begun_s = cpu_s()
+        for _ in range(count):
+            task = parked[0]
+            assert task is not None
+            reschedule(task)
+            await wait_task_rescheduled(abort)
+        return rate(count, cpu_s() - begun_s)
 
 
 def spread(values: Sequence[float]) -> float:
@@ -78,15 +168,15 @@ def spread(values: Sequence[float]) -> float:
     return (max(values) - min(values)) / middle if middle else 0.0
 
 
-def in_fresh_process(module: str, *arguments: str) -> float:
-    """Run a module of this folder with arguments; its last line is the number."""
+def in_fresh_process(module: str, *arguments: str) -> list[float]:
+    """Run a module of this folder with arguments; its last line are the numbers."""
     done = subprocess.run(
         [sys.executable, "-m", f"benchmarks.{module}", *arguments],
         cwd=ROOT, capture_output=True, text=True, timeout=600, check=False,
     )  # fmt: skip
     if done.returncode:
         raise RuntimeError(f"{module} {arguments}: {done.stderr[-2000:]}")
-    return float(done.stdout.split()[-1])
+    return [float(word) for word in done.stdout.strip().splitlines()[-1].split()]
 
 
 def resident_bytes() -> int:

@@ -1,11 +1,9 @@
-"""What everything is measured beside: the plainest actor on bare trio, and trio's raw switch between two tasks."""
+"""What actors are measured beside: the plainest ones on bare trio."""
 
 import math
 from typing import Any
 
 import trio
-import trio.testing
-from trio.lowlevel import Abort, current_task, reschedule, wait_task_rescheduled
 
 from benchmarks._harness import cpu_s, rate, scaled
 
@@ -61,33 +59,6 @@ async def plain_ask(callers: int) -> float:
         took_s = cpu_s() - begun_s
         nursery.cancel_scope.cancel()
     return rate(each * callers, took_s)
-
-
-async def raw_switch() -> float:
-    """Two tasks that wake each other: no actor on trio can answer faster than one of these round trips."""
-    count = scaled(20_000)
-    parked: list[trio.lowlevel.Task | None] = [None]
-    me = current_task()
-
-    def abort(_raise_cancel: Any) -> Abort:
-        return Abort.SUCCEEDED
-
-    async def other() -> None:
-        for _ in range(count):
-            parked[0] = current_task()
-            await wait_task_rescheduled(abort)
-            reschedule(me)
-
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(other)
-        await trio.testing.wait_all_tasks_blocked()
-        begun_s = cpu_s()
-        for _ in range(count):
-            task = parked[0]
-            assert task is not None
-            reschedule(task)
-            await wait_task_rescheduled(abort)
-        return rate(count, cpu_s() - begun_s)
 
 
 async def plain_spawn() -> float:

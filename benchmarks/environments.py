@@ -1,6 +1,8 @@
 """What does a waiting fleet weigh, how soon does a waiter learn of a completion, do replacements leave growth?"""
 
+import argparse
 import gc
+import os
 import statistics
 import sys
 import time
@@ -11,7 +13,18 @@ import trio.testing
 
 from actors.environments import Environment, EnvironmentManager, ReadyInfo
 from actors.environments.testing import ENDPOINT, open_manager_in_memory
-from benchmarks._harness import REPEATS, Result, cpu_s, emit, in_fresh_process, rate, resident_bytes, scaled, spread
+from benchmarks.__main__ import line
+from benchmarks._harness import (
+    REPEATS,
+    Result,
+    Taken,
+    cpu_s,
+    in_fresh_process,
+    rate,
+    resident_bytes,
+    scaled,
+    with_speed,
+)
 
 FLEET = 100_000
 INFO = ReadyInfo()
@@ -166,42 +179,55 @@ SAMPLES = {
 }
 
 
+def take(name: str) -> Taken:
+    """Take one sample three times, each in a fresh process."""
+    pairs = [in_fresh_process("environments", name) for _ in range(min(REPEATS, 3))]
+    return Taken([value for value, _ in pairs], [speed for _, speed in pairs])
+
+
 def main() -> list[Result]:
-    taken = {name: [in_fresh_process("environments", name) for _ in range(min(REPEATS, 3))] for name in SAMPLES}
-    middle = {name: statistics.median(values) for name, values in taken.items()}
-    spreads = {name: spread(values) for name, values in taken.items()}
+    taken = {name: take(name) for name in SAMPLES}
+    fleet, left = taken["weigh_fleet"], taken["replace"]
+    by_hand_us = taken["wake_by_hand_us"].value
     return [
         Result(
             question="one of 100,000 pending environments: actor, gate, handle, registration", unit="bytes",
-            value=middle["weigh_fleet"], spread=spreads["weigh_fleet"], beside="a trio task that waits for an event",
-            beside_value=middle["weigh_tasks"], bar="<= 12 KB", met=middle["weigh_fleet"] <= 12_000,
+            beside="a trio task that waits for an event", beside_value=taken["weigh_tasks"].value,
+            bar="<= 12 KB", **fleet.as_is(met=fleet.value <= 12_000),
         ),
         Result(
             question="register_deferred, until its actor is up and idle", unit="per CPU s",
-            value=middle["register_fleet"], spread=spreads["register_fleet"], beside="a trio task, likewise",
-            beside_value=middle["start_tasks"], bar=">= 10 k/s", met=middle["register_fleet"] >= 10_000,
+            beside="a trio task, likewise", beside_value=taken["start_tasks"].value, bar=">= 10 k/s",
+            **taken["register_fleet"].as_rate(at_least=10_000),
         ),
         Result(
-            question="from fail() until its waiter runs", unit="us", value=middle["fail_us"],
-            spread=spreads["fail_us"], beside="Event.set until its waiter runs",
-            beside_value=middle["wake_by_hand_us"], bar="<= 100 us", met=middle["fail_us"] <= 100,
+            question="from fail() until its waiter runs", unit="us", beside="Event.set until its waiter runs",
+            beside_value=by_hand_us, bar="<= 100 us", **taken["fail_us"].as_time(at_most=100),
         ),
         Result(
             question="from complete() until its waiter runs, provider asked and link in memory open", unit="us",
-            value=middle["complete_us"], spread=spreads["complete_us"], beside="Event.set until its waiter runs",
-            beside_value=middle["wake_by_hand_us"], bar="<= 100 us", met=middle["complete_us"] <= 100,
+            beside="Event.set until its waiter runs", beside_value=by_hand_us, bar="<= 100 us",
             note="the environment's actor connects in its own task: one switch to it, one to the waiter",
+            **taken["complete_us"].as_time(at_most=100),
         ),
         Result(
-            question="what 100,000 replacements of one id leave", unit="bytes", value=middle["replace"],
-            spread=spreads["replace"], bar="<= 1 MB", met=middle["replace"] <= 1_000_000,
-            note="of the whole process; one environment is left",
+            question="what 100,000 replacements of one id leave", unit="bytes", bar="<= 1 MB",
+            note="of the whole process; one environment is left", **left.as_is(met=left.value <= 1_000_000),
         ),
     ]  # fmt: skip
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 1:
-        print(trio.run(SAMPLES[sys.argv[1]]))
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.environments", description=__doc__)
+    parser.add_argument("sample", nargs="?", choices=SAMPLES, help="take one sample: its value and the raw switches/s")
+    parser.add_argument("--quick", action="store_true", help="a fiftieth of the environments, once, for a look")
+    options = parser.parse_args()
+    if options.sample is not None:
+        print(*with_speed(SAMPLES[options.sample]))
+    elif options.quick and "BENCH_SCALE" not in os.environ:
+        # How much work is decided when `_harness` is imported, here and in the processes of the samples.
+        os.environ |= {"BENCH_SCALE": "0.02", "BENCH_REPEATS": "1"}
+        os.execv(sys.executable, [sys.executable, "-m", "benchmarks.environments", "--quick"])
     else:
-        emit(main())
+        for result in main():
+            print(line(result), flush=True)

@@ -91,12 +91,13 @@ def main() -> list[Result]:
     delivered, heavy, alone = measure(events_through_a_reference, events_with_new_values_and_effects, events_alone)
     return [
         Result(
-            question="deliver, a step without effects", unit="events/s", value=delivered[0], spread=delivered[1],
-            beside="the machine alone", beside_value=alone[0], bar=">= 1.0 M/s", met=delivered[0] >= 1e6,
+            question="deliver, a step without effects", unit="events/s",
+            beside="the machine alone", beside_value=alone.value, bar=">= 1.0 M/s",
+            **delivered.as_rate(at_least=1e6),
         ),
         Result(
-            question="deliver, a new event, value and effect each", unit="events/s", value=heavy[0],
-            spread=heavy[1], beside="the machine alone", beside_value=alone[0],
+            question="deliver, a new event, value and effect each", unit="events/s",
+            beside="the machine alone", beside_value=alone.value, **heavy.as_rate(),
             note="three frozen values made and one effect carried out for each event",
         ),
     ]  # fmt: skip

@@ -40,7 +40,7 @@ async def weigh(kind: str) -> float:
 
 def main() -> list[Result]:
     weights = {
-        kind: [in_fresh_process("memory", kind) for _ in range(min(REPEATS, 3))]
+        kind: [in_fresh_process("memory", kind)[0] for _ in range(min(REPEATS, 3))]
         for kind in ("task", "actor", "used actor")
     }
     task, idle, used = (statistics.median(weights[kind]) for kind in weights)

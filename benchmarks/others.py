@@ -69,8 +69,8 @@ def erlang() -> dict[str, float]:
 
 
 def main() -> list[Result]:
-    (tell, _), (one, _), (hundred, _) = measure(tell_at_once, partial(ask, 1), partial(ask, 100))
-    ours = {"tell": tell, "ask": one, "ask100": hundred}
+    tell, one, hundred = measure(tell_at_once, partial(ask, 1), partial(ask, 100))
+    ours = {"tell": tell.value, "ask": one.value, "ask100": hundred.value}
     results: list[Result] = []
     peers: dict[str, Callable[[], dict[str, float]]] = {
         "triotp": partial(python_peer, "triotp"),

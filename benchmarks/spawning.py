@@ -89,17 +89,17 @@ def main() -> list[Result]:
     )
     return [
         Result(
-            question="await spawn in a pool, one by one", unit="actors/s", value=spawned[0], spread=spawned[1],
-            beside="nursery.start", beside_value=plain[0], bar=">= 35 k/s", met=spawned[0] >= 35_000,
+            question="await spawn in a pool, one by one", unit="actors/s",
+            beside="nursery.start", beside_value=plain.value, bar=">= 35 k/s", **spawned.as_rate(at_least=35_000),
         ),
         Result(
-            question="stop and wait_stopped, one by one", unit="actors/s", value=stopped[0], spread=stopped[1],
-            beside="nursery.start", beside_value=plain[0],
+            question="stop and wait_stopped, one by one", unit="actors/s",
+            beside="nursery.start", beside_value=plain.value, **stopped.as_rate(),
         ),
         Result(
-            question="crash to the next generation's first line", unit="us", value=restarted[0],
-            spread=restarted[1], beside="a nursery for each generation", beside_value=by_hand[0],
-            bar="<= 20 us", met=restarted[0] <= 20,
+            question="crash to the next generation's first line", unit="us",
+            beside="a nursery for each generation", beside_value=by_hand.value,
+            bar="<= 20 us", **restarted.as_time(at_most=20),
         ),
     ]  # fmt: skip
 

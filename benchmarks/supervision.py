@@ -1,7 +1,8 @@
 """What supervision costs, beside bare trio in the same run. Prints one line a question.
 
 Question, unit: microseconds of CPU (`time.process_time`) an operation, median of 5 repeats; bytes a child from
-`tracemalloc`. The bare figure beside each is the plainest trio that does the same job without supervision.
+`tracemalloc`. The bare figure beside each is the plainest trio that does the same job without supervision. Beside each
+time stands what it is on a core of the reference's speed, by trio's raw switch right before and after; see `_harness`.
 
     python -m benchmarks.supervision [--quick]
 """
@@ -17,6 +18,7 @@ import trio
 import trio.testing
 
 import supervision as sv
+from benchmarks._harness import REFERENCE_SWITCHES, raw_switch
 
 REPEATS = 5
 BIG = sv.RestartIntensity(1_000_000, 3600.0)
@@ -135,6 +137,17 @@ async def stop_all(count: int) -> float:
     return (time.process_time() - begin) / count * 1e6
 
 
+async def bare_stop_all(count: int) -> float:
+    async with trio.open_nursery() as nursery:
+        for _ in range(count):
+            nursery.start_soon(trio.sleep_forever)
+        await trio.testing.wait_all_tasks_blocked()
+        gc.collect()
+        begin = time.process_time()
+        nursery.cancel_scope.cancel()
+    return (time.process_time() - begin) / count * 1e6
+
+
 async def crash_restart(count: int) -> None:
     """A child that crashes ``count`` times at once: each is raise, judgement, new task, started."""
     left = count
@@ -199,22 +212,43 @@ async def median_of(measure: Callable[[], Awaitable[float]]) -> float:
     return statistics.median([await measure() for _ in range(REPEATS)])
 
 
-async def main(count: int) -> None:
-    slot = await median_of(lambda: bare_start_only(count, slot=True))
-    nursery_start = await median_of(lambda: bare_start_only(count, slot=False))
-    ours = await median_of(lambda: start_only(count))
+async def show(what: str, measure: Callable[[], Awaitable[float]], **bare: Callable[[], Awaitable[float]]) -> None:
+    """Print one line: the time here, the time at the reference's speed, and the bare figures of the same run."""
+    before = await raw_switch()
+    ours = await measure()
+    speed = (before + await raw_switch()) / 2
+    beside = ", ".join([f"{name.replace('_', ' ')} {await other():.1f}" for name, other in bare.items()])
     print(
-        f"await pool.start_child:        {ours:6.1f} us  "
-        f"(bare: slot and scope {slot:.1f}, nursery.start {nursery_start:.1f})"
+        f"{what:<30} {ours:6.1f} us   at {REFERENCE_SWITCHES:,} switches/s {ours * speed / REFERENCE_SWITCHES:6.1f} us "
+        f"(here {speed:,.0f})   {f'bare: {beside}' if beside else ''}".rstrip()
     )
-    ours, bare = await timed(start_and_end, count), await timed(bare_brief, count)
-    print(f"start, say started, return:    {ours:6.1f} us  (bare: nursery.start {bare:.1f})")
-    print(f"await pool.stop_child:         {await median_of(lambda: stop_one_by_one(count)):6.1f} us")
-    print(f"leave the root, each child:    {await median_of(lambda: stop_all(count)):6.1f} us")
-    ours, bare = await timed(crash_restart, count), await timed(bare_crash_restart, count)
-    print(f"crash and restart:             {ours:6.1f} us  (bare: task, scope, catch, reschedule {bare:.1f})")
+
+
+async def main(count: int) -> None:
+    await show(
+        "await pool.start_child",
+        lambda: median_of(lambda: start_only(count)),
+        slot_and_scope=lambda: median_of(lambda: bare_start_only(count, slot=True)),
+        nursery_start=lambda: median_of(lambda: bare_start_only(count, slot=False)),
+    )
+    await show(
+        "start, say started, return",
+        lambda: timed(start_and_end, count),
+        nursery_start=lambda: timed(bare_brief, count),
+    )
+    await show("await pool.stop_child", lambda: median_of(lambda: stop_one_by_one(count)))
+    await show(
+        "leave the root, each child",
+        lambda: median_of(lambda: stop_all(count)),
+        nursery_cancelled=lambda: median_of(lambda: bare_stop_all(count)),
+    )
+    await show(
+        "crash and restart",
+        lambda: timed(crash_restart, count),
+        task_scope_catch_reschedule=lambda: timed(bare_crash_restart, count),
+    )
     bare, ours = await bytes_per_child(count)
-    print(f"idle child:                    {ours:6.0f} B   (bare task {bare:.0f} B)")
+    print(f"{'idle child':<30} {ours:6.0f} B    bare: task {bare:.0f} B")
 
 
 if __name__ == "__main__":
