@@ -26,7 +26,7 @@ RELAYED = RecoveryPolicy(first_delay_s=0.5, delay_max_s=5.0, jitter=0.5)
 
 
 @given(st.text(), st.integers(0, 60))
-def test_delays_double_up_to_their_bound_and_stay_within_the_jitter(session_id: str, attempt: int) -> None:
+def test_93_delays_double_up_to_their_bound_and_stay_within_the_jitter(session_id: str, attempt: int) -> None:
     """Kills: two doublings; jitter below the base."""
     base_s = [0.5, 1.0, 2.0, 4.0, 5.0][min(attempt, 4)]
 

@@ -140,7 +140,7 @@ def test_an_answer_that_lies_is_refused_or_taken_and_never_hangs(
         assert (order.delivered_seq, order.waiting) == before
 
 
-def test_a_single_event_over_a_mebibyte_is_refused() -> None:
+def test_96_a_single_event_over_a_mebibyte_is_refused() -> None:
     order = EventOrder("p")
 
     with pytest.raises(EventRefused, match="exceeds 1048576 bytes"):
@@ -149,7 +149,7 @@ def test_a_single_event_over_a_mebibyte_is_refused() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 4096])
-def test_a_full_buffer_takes_the_event_that_closes_the_hole_and_drains_to_empty(size: int) -> None:
+def test_97_a_full_buffer_takes_the_event_that_closes_the_hole_and_drains_to_empty(size: int) -> None:
     order = EventOrder("p")
     for seq in range(2, 258):
         assert order.accept(output(seq, size)) == ()
@@ -172,7 +172,7 @@ def test_a_buffer_full_in_bytes_refuses_the_next_byte() -> None:
     assert order.accept(exited(3)) == ()
 
 
-def test_recovery_gives_a_dense_tail_an_inferred_exit_and_newer_news_in_order() -> None:
+def test_98_recovery_gives_a_dense_tail_an_inferred_exit_and_newer_news_in_order() -> None:
     order = EventOrder("p")
     order.accept(output(1))
     order.accept(output(305))
@@ -183,7 +183,7 @@ def test_recovery_gives_a_dense_tail_an_inferred_exit_and_newer_news_in_order() 
     assert left[302] == exited(304)
 
 
-def test_output_at_the_place_of_the_close_is_a_conflict() -> None:
+def test_99_output_at_the_place_of_the_close_is_a_conflict() -> None:
     order = EventOrder("p")
 
     with pytest.raises(RecoveryRefused, match="process close sequence 2 conflicts with recovered output"):
@@ -191,7 +191,7 @@ def test_output_at_the_place_of_the_close_is_a_conflict() -> None:
     assert order.delivered_seq == 0
 
 
-def test_live_output_at_the_place_of_the_close_is_a_conflict() -> None:
+def test_99_live_output_at_the_place_of_the_close_is_a_conflict() -> None:
     order = EventOrder("p")
     order.accept(output(3))
 
@@ -199,7 +199,7 @@ def test_live_output_at_the_place_of_the_close_is_a_conflict() -> None:
         order.recover(answer(1, next_seq=4, code=0, closed=True))
 
 
-def test_a_denied_sandbox_is_merged_into_an_exit_that_waits() -> None:
+def test_100_a_denied_sandbox_is_merged_into_an_exit_that_waits() -> None:
     order = EventOrder("p")
     order.accept(exited(2))
 

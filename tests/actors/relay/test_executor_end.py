@@ -13,6 +13,7 @@ from actors.relay import (
     Data,
     DisconnectReason,
     ExecutorStream,
+    Frame,
     Handshake,
     Heartbeat,
     RelayLimits,
@@ -20,8 +21,10 @@ from actors.relay import (
     Resume,
     StreamFailed,
     StreamReset,
+    TraceContext,
     Verdict,
     decode,
+    encode,
 )
 from actors.relay.testing import memory_connection_pair
 from tests.actors.relay.ends import AUTHORIZATION, RawHarness, approve, echo, message_record, raw, start_executor
@@ -175,6 +178,20 @@ async def test_79_an_ending_is_told_by_id_and_number_so_a_new_stream_of_the_id_l
         assert isinstance(frame.body, Data), "the first stream's end did not reset the second"
         assert [stream.number for stream in streams] == [1, 2]
         assert end.statistics().streams == 1
+
+
+async def test_80_what_an_executor_sends_carries_no_trace_context() -> None:
+    async with raw(echo) as (harness, _):
+        channel = await harness.open("a")
+        trace = TraceContext("00-abc-01", "k=v")
+        await harness.connection.send(
+            encode(Frame("a", Data(0, message_record(channel, b"fs/readFile" + bytes(40_000))), trace=trace))
+        )
+        await harness.connection.send(encode(Frame("a", Data(1, message_record(channel, bytes(40_000))))))
+
+        frames = [await harness.receive() for _ in range(2)]
+        assert all(isinstance(frame.body, Data) for frame in frames)
+        assert [frame.trace for frame in frames] == [None, None]
 
 
 async def test_a_second_handshake_for_an_active_id_gets_no_answer_and_the_stream_lives() -> None:
