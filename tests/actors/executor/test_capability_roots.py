@@ -130,7 +130,6 @@ async def test_a_root_is_looked_into_six_folders_deep_and_tells_at_most_sixteen_
 
 
 async def test_links_and_pipes_lead_nowhere_outside(client: Client, root: Path, tmp_path: Path) -> None:
-    """Mutant that was seen to fail: reading with links followed in the last place."""
     put(tmp_path, "out/SKILL.md", "secret")
     put(root, "real/SKILL.md", "mine")
     (root / "folder").symlink_to(tmp_path / "out")
