@@ -115,9 +115,10 @@ class Executor:
         self._counters.connections_refused += 1
         self._observer(ConnectionRefused(peer=peer, reason=reason))
 
-    def note_silent(self) -> None:
-        """Count a connection that gave no sign of life."""
+    def note_silent(self, peer: str, reason: str) -> None:
+        """Count and tell that a connection gave no sign of life and was ended for it."""
         self._counters.connections_silent += 1
+        self._observer(ConnectionEnded(peer=peer, reason=reason))
 
     def statistics(self) -> ExecutorStatistics:
         """Look at what it counts."""

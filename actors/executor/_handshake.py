@@ -51,16 +51,17 @@ async def serve_websocket_stream(executor: Executor, stream: trio.SocketStream, 
         if channel is None:
             return
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(_give_up_when_silent, executor, channel, nursery.cancel_scope)
+            nursery.start_soon(_give_up_when_silent, channel, nursery.cancel_scope)
             await executor.serve_channel(channel)
             nursery.cancel_scope.cancel()
+        if channel.silence is not None:
+            executor.note_silent(channel.peer, channel.silence)
     finally:
         await trio.aclose_forcefully(stream)
 
 
-async def _give_up_when_silent(executor: Executor, channel: WebSocketChannel, connection: trio.CancelScope) -> None:
+async def _give_up_when_silent(channel: WebSocketChannel, connection: trio.CancelScope) -> None:
     await channel.keep_alive()
-    executor.note_silent()
     connection.cancel()
 
 

@@ -32,6 +32,8 @@ _RECEIVE_BYTES = 256 * 1024
 _RECEIVE_BYTES_FIRST = 16 * 1024
 # A peer can pack 40,000 pings into that many bytes: after a few frames everybody else has a turn.
 _FRAMES_IN_A_ROW = 32
+# How many times as long as asked for a sleep may take while nobody was stopped.
+_LATE = 1.2
 
 
 class WebSocketChannel:
@@ -56,6 +58,8 @@ class WebSocketChannel:
         self._frames_in_a_row = 0
         self._read_bytes = _RECEIVE_BYTES_FIRST
         self.peer = peer
+        self.silence: str | None = None
+        """Why it was given up, if that was for want of a sign of life."""
 
     def send_when_idle(self, outlet: Outlet) -> None:
         """Send what is there to be sent whenever nothing more is there to be received."""
@@ -208,14 +212,21 @@ class WebSocketChannel:
         Cancelled:
             A ping may be half sent: only together with the connection.
         """
-        quiet_s, patience_s = self._limits.keepalive_s, self._limits.keepalive_s + self._limits.pong_s
+        quiet_s, patience_s = self._limits.keepalive_s, self._limits.pong_s
         async with trio.open_nursery() as nursery:
-            while (silent_s := self._silent_s()) < patience_s:
-                if silent_s >= quiet_s:
-                    nursery.start_soon(self._ping)
-                    await trio.sleep(patience_s - silent_s)
-                else:
+            while True:
+                if (silent_s := self._silent_s()) < quiet_s:
                     await trio.sleep(quiet_s - silent_s)
+                    continue
+                asked_s = trio.current_time()
+                nursery.start_soon(self._ping)
+                await trio.sleep(patience_s)
+                # Woken much too late, we were stopped ourselves, and what the peer said meanwhile is still unread.
+                was_stopped = trio.current_time() - asked_s > patience_s * _LATE
+                if self._waiting_since_s <= asked_s and not was_stopped:
+                    break
+            self.silence = f"no frame for {self._silent_s():g} s"
+            self._fault = (1001, self.silence)
             nursery.cancel_scope.cancel()
 
     def _silent_s(self) -> float:

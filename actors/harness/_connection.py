@@ -8,7 +8,7 @@ be read is cut off. Knows no sessions and no processes.
 import math
 from collections import Counter, deque
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import attrs
 import trio
@@ -47,6 +47,9 @@ from actors.protocol import (
 
 P = TypeVar("P")
 R = TypeVar("R")
+
+# How many times as long as asked for a wait may take while nobody was stopped.
+_LATE: Final = 1.2
 
 
 @attrs.frozen(kw_only=True)
@@ -300,6 +303,8 @@ class Connection:
                     self.end(Disconnected(closed.reason))
                     return
                 self._heard_s = trio.current_time()
-            if scope.cancelled_caught and self._heard_s <= asked_s:
+            # Woken much too late, we were stopped ourselves, and what the peer said meanwhile is still unread.
+            was_stopped = trio.current_time() - asked_s > limits.pong_s * _LATE
+            if scope.cancelled_caught and self._heard_s <= asked_s and not was_stopped:
                 self.end(Disconnected(f"no sign of life for {limits.keepalive_s + limits.pong_s:g} s"))
                 return

@@ -11,6 +11,10 @@ import attrs
 __all__ = ["Liveness", "LivenessAction"]
 
 
+# The part of the limit by which a look may come late while nobody was stopped.
+_LATE = 0.2
+
+
 class LivenessAction(enum.Enum):
     """What is due.
 
@@ -51,6 +55,14 @@ class Liveness:
     def heard(self, now_s: float) -> "Liveness":
         """Note that something arrived."""
         return attrs.evolve(self, heard_s=max(now_s, self.heard_s))
+
+    def looked(self, now_s: float) -> "Liveness":
+        """Note that this is the first look since something was due, and begin again if it comes much too late.
+
+        Then we were stopped ourselves, as by a paused machine: what the peer said meanwhile is still unread.
+        """
+        was_stopped = now_s - self.deadline_s > self.limit_s * _LATE
+        return self.heard(now_s) if was_stopped else self
 
     def ponged(self, now_s: float) -> "Liveness":
         """Note that the ping was answered."""

@@ -216,7 +216,7 @@ class WebSocketConnection:
         while True:
             await trio.sleep_until(self._liveness.next_look_s(trio.current_time()))
             now_s = trio.current_time()
-            self._liveness = self._liveness.heard(self._stream.heard_s(now_s))
+            self._liveness = self._liveness.heard(self._stream.heard_s(now_s)).looked(now_s)
             match self._liveness.action(now_s):
                 case LivenessAction.WAIT:
                     pass

@@ -24,6 +24,8 @@ _GOING_AWAY = 1001
 _POLICY = 1008
 _OWN_LANE_BYTES = 64 * 1024
 _ROUND_S = 1.0
+# How many times as long a round may take while nobody was stopped.
+_LATE = 3
 _SOCKETS_AT_ONCE = 50
 
 
@@ -337,9 +339,13 @@ class Router:
     async def keep_alive(self) -> None:
         """Ping the silent and drop the dead, a few at a time so that no frame waits for the round."""
         while True:
+            slept_s = -trio.current_time()
             await trio.sleep(_ROUND_S)
+            slept_s += trio.current_time()
+            # Woken much too late, we were stopped ourselves, and what the peers said meanwhile is still unread.
+            was_stopped = slept_s > _LATE * _ROUND_S
             for number, socket in enumerate(list(self.sockets)):
-                socket.keep_alive(trio.current_time())
+                socket.keep_alive(trio.current_time(), forgive=was_stopped)
                 if number % _SOCKETS_AT_ONCE == 0:
                     await trio.lowlevel.checkpoint()
 

@@ -199,11 +199,11 @@ class ServerWebSocket:
             size += len(data)
         return b"".join(parts)
 
-    def keep_alive(self, now_s: float) -> None:
-        """Ping a silent peer or give it up, if it is time to."""
+    def keep_alive(self, now_s: float, *, forgive: bool = False) -> None:
+        """Ping a silent peer or give it up, if it is time to; `forgive` means that the silence may be ours."""
         if now_s < self._liveness.deadline_s:
             return
-        self._liveness = self._liveness.heard(self._heard_s(now_s))
+        self._liveness = self._liveness.heard(now_s if forgive else self._heard_s(now_s))
         match self._liveness.action(now_s):
             case LivenessAction.PING:
                 self._liveness = self._liveness.pinged(now_s)

@@ -249,10 +249,12 @@ async def test_a_silent_peer_is_asked_and_then_given_up_but_any_byte_is_life() -
             await trio.sleep(0.1)
             await alive.send_all(client_frame(10, b""))
         statistics = endpoint.executor.statistics()
-        heard = await read_until(silent, b"alive?")
+        heard = await read_until(silent, b"no frame for")
 
         assert (statistics.connections, statistics.connections_silent) == (1, 1)
-        assert heard
+        assert b"alive?" in heard, "it was asked first"
+        (ended,) = [event for event in events if isinstance(event, ConnectionEnded)]
+        assert ended.reason.startswith("no frame for ")
         await alive.aclose()
         await silent.aclose()
 

@@ -76,6 +76,16 @@ def test_p13_a_peer_that_says_anything_within_the_limit_is_never_cut(steps: list
     assert now_s - heard_s < 30 + 60 + 40, "silence is noticed within interval, limit and one look"
 
 
+def test_who_was_stopped_itself_gives_its_peer_the_whole_limit_again() -> None:
+    """A paused machine wakes with everything its peers said still unread. Mutant: `looked` changes nothing."""
+    liveness = Liveness.begin(30, 60, 0.0).pinged(30.0)
+
+    assert liveness.looked(90.0).action(90.0) is LivenessAction.CUT
+    woken = liveness.looked(4000.0)
+    assert woken.action(4000.0) is LivenessAction.WAIT
+    assert woken.action(4060.0) is LivenessAction.CUT
+
+
 def test_delays_double_to_the_cap_and_are_spread_over_its_upper_half() -> None:
     redial = Redial(first_s=1, cap_s=30, quick_tries=0)
     delays = []
