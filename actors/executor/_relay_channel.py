@@ -4,10 +4,13 @@ from collections.abc import Sequence
 
 import trio
 
-from actors.executor._channel import CloseReason
+from actors.executor._channel import CloseReason, Outlet
 from actors.relay import ExecutorStream, RelayError
 
 __all__ = ["RelayChannel"]
+
+# A peer that never pauses is answered all the same.
+_RECEIVED_IN_A_ROW = 16
 
 
 class RelayChannel:
@@ -18,10 +21,38 @@ class RelayChannel:
 
     def __init__(self, stream: ExecutorStream, *, close_s: float) -> None:
         self._stream, self._close_s = stream, close_s
+        self._outlet: Outlet | None = None
+        # What was taken to be sent and found no room; it goes before everything else.
+        self._rest: Sequence[bytes] = ()
+        # Whether the task that sends has messages in its hands: what came later must not go before them.
+        self._is_sending = False
+        self._received_in_a_row = 0
         self.peer: str = f"relay stream {stream.stream_id}"
+
+    def send_when_idle(self, outlet: Outlet) -> None:
+        """Queue what is there to be sent whenever nothing more is there to be received."""
+        self._outlet = outlet
+
+    def _idle(self, outlet: Outlet) -> None:
+        """Queue what there is room for, before anything is waited for."""
+        self._received_in_a_row = 0
+        if self._rest or self._is_sending:
+            outlet.uncork()
+            return
+        messages = outlet.take_now()
+        for number, message in enumerate(messages):
+            try:
+                self._stream.send_nowait(message)
+            except (trio.WouldBlock, RelayError):  # The task that sends waits for room, or is told how it ended.
+                self._rest = messages[number:]
+                outlet.nudge()
+                return
 
     async def receive(self) -> bytes:
         """Wait for the next message."""
+        self._received_in_a_row += 1
+        if self._outlet is not None and (self._stream.is_idle or self._received_in_a_row > _RECEIVED_IN_A_ROW):
+            self._idle(self._outlet)
         try:
             return await self._stream.receive()
         except RelayError as error:
@@ -29,11 +60,15 @@ class RelayChannel:
 
     async def send(self, messages: Sequence[bytes]) -> None:
         """Queue messages one after the other: the stream packs those that wait into records."""
+        rest, self._rest = self._rest, ()
+        self._is_sending = True
         try:
-            for message in messages:
+            for message in (*rest, *messages):
                 await self._stream.send(message)
         except RelayError as error:
             raise trio.BrokenResourceError from error
+        finally:
+            self._is_sending = False
 
     async def close(self, reason: CloseReason) -> None:
         """Let the last words out and end the stream. The reason stays here: a reset has none that anybody trusts."""

@@ -83,8 +83,7 @@ class Outgoing:
         Cancelled:
             Nothing was queued.
         """
-        if not 0 < len(message) <= self._limits.max_message_bytes:
-            raise MessageTooLarge(len(message), self._limits.max_message_bytes)
+        self._check_size(message)
         # Not a whole turn of the scheduler: whoever sends without end comes to wait for room.
         await trio.lowlevel.checkpoint_if_cancelled()
         still_open()
@@ -93,6 +92,25 @@ class Outgoing:
             still_open()
         self.schedule.put_message(lane, message, trace)
         self.wake()
+
+    def send_nowait(
+        self, lane: Lane, message: bytes, trace: TraceContext | None, still_open: Callable[[], None]
+    ) -> None:
+        """Queue a message if there is room for it; see `send`.
+
+        Raises:
+            trio.WouldBlock: There is none.
+        """
+        self._check_size(message)
+        still_open()
+        if self._crowded(lane, len(message)) is not None:
+            raise trio.WouldBlock
+        self.schedule.put_message(lane, message, trace)
+        self.wake()
+
+    def _check_size(self, message: bytes) -> None:
+        if not 0 < len(message) <= self._limits.max_message_bytes:
+            raise MessageTooLarge(len(message), self._limits.max_message_bytes)
 
     def _crowded(self, lane: Lane, size_bytes: int) -> trio.lowlevel.ParkingLot | None:
         """Give the place to wait in, if there is no room. A message never waits for more than others to leave."""

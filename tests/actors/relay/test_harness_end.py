@@ -392,3 +392,20 @@ async def test_a_cancelled_send_or_receive_loses_nothing() -> None:
         await stream.send(b"two")
 
         assert [await stream.receive(), await stream.receive()] == [b"one", b"two"]
+
+
+async def test_a_message_is_sent_at_once_or_refused_at_once_and_then_nothing_of_it_is_queued() -> None:
+    async with world(limits=RelayLimits(lane_bytes=100)) as w, w.open() as stream:
+        stream.send_nowait(b"x" * 100)
+        with pytest.raises(trio.WouldBlock):
+            stream.send_nowait(b"y")
+        with pytest.raises(MessageTooLarge):
+            stream.send_nowait(b"")
+
+        assert stream.is_idle
+        assert await stream.receive() == b"x" * 100
+        stream.send_nowait(b"z")
+        assert await stream.receive() == b"z"
+        stream.close()
+        with pytest.raises(StreamClosed):
+            stream.send_nowait(b"late")
