@@ -66,6 +66,11 @@ class EnvironmentFiles(metaclass=Given):
         async with self._files("exists") as files:
             return await files.exists(path)
 
+    async def wait_until_exists(self, path: FilePath) -> None:
+        """Wait until something stands at a path, over lost connections too; its folder must be there."""
+        async with self._files("wait_until_exists") as files:
+            await files.wait_until_exists(path)
+
     async def list(self, path: FilePath) -> tuple[FileEntry, ...]:
         """Give the names in a folder, sorted."""
         async with self._files("list") as files:

@@ -80,6 +80,10 @@ class FileAccess(Protocol):
         """Say whether anything does."""
         ...
 
+    async def wait_until_exists(self, path: FilePath, /) -> None:
+        """Wait until something does."""
+        ...
+
     async def list(self, path: FilePath, /) -> tuple[FileEntry, ...]:
         """List one folder."""
         ...

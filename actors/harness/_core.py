@@ -5,7 +5,8 @@ for the outcome. A call that was certainly not sent is made again on the next co
 made again only where that is harmless. Knows neither how connections are made nor what users call.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -36,6 +37,7 @@ from actors.protocol import (
     HttpBodyDelta,
     InitializeResult,
     Method,
+    MissingChanged,
     Notification,
     ProcessClosed,
     ProcessExited,
@@ -100,6 +102,8 @@ class Core:
         self.info: EnvironmentInfo | None = None
         self.followed: dict[str, Followed] = {}
         self._bodies: dict[str, IncomingBody] = {}
+        self._watches: dict[int, trio.Event] = {}
+        self._watches_made = 0
         self.connection: Connection | None = None
         self.nursery: trio.Nursery | None = None
         self._failure: HarnessError | None = None
@@ -140,7 +144,7 @@ class Core:
     def lost(self, reason: HarnessError) -> None:
         """Begin recovering."""
         self.connection = None
-        self._fail_bodies(reason)
+        self._end_with_connection(reason)
         self._tell_change(connected=False, reason=reason)
 
     def fail(self, reason: HarnessError) -> None:
@@ -151,7 +155,7 @@ class Core:
         self.connection, self.nursery = None, None
         for followed in self.followed.values():
             followed.fail(ProcessStateUnknown(followed.process_id, followed.backlog.arrived_seq, reason))
-        self._fail_bodies(reason)
+        self._end_with_connection(reason)
         self._lot.unpark_all()
         if self._connections:
             self._tell_change(connected=False, reason=reason, final=True)
@@ -228,7 +232,21 @@ class Core:
             del self._bodies[body.request_id]
         body.forget()
 
-    def _fail_bodies(self, reason: HarnessError) -> None:
+    @contextmanager
+    def expecting_change(self) -> Generator[tuple[int, trio.Event], None, None]:
+        """Give a number for a watch, and what is set when it reports, or when its connection is lost."""
+        self._watches_made += 1
+        watch_id, changed = self._watches_made, trio.Event()
+        self._watches[watch_id] = changed
+        try:
+            with self.valve.someone_waits():
+                yield watch_id, changed
+        finally:
+            self._watches.pop(watch_id, None)
+
+    def _end_with_connection(self, reason: HarnessError) -> None:
+        for changed in self._watches.values():
+            changed.set()
         for body in self._bodies.values():
             body.fail(str(reason))
 
@@ -245,6 +263,9 @@ class Core:
         event = news.decode_params(notification.params) if news is not None else None
         if isinstance(event, HttpBodyDelta):
             self._on_piece(event)
+            return
+        if isinstance(event, MissingChanged) and event.watch_id in self._watches:
+            self._watches[event.watch_id].set()
             return
         if not isinstance(event, ProcessOutput | ProcessExited | ProcessClosed):
             self._unknown_news += 1

@@ -22,6 +22,7 @@ from actors.protocol import (
     FS_READ_FILE,
     FS_REMOVE,
     FS_WALK,
+    FS_WATCH_MISSING,
     FS_WRITE_FILE,
     CanonicalizeParams,
     CopyParams,
@@ -35,6 +36,7 @@ from actors.protocol import (
     WalkKind,
     WalkOptions,
     WalkParams,
+    WatchMissingParams,
     WriteFileParams,
     encode_bytes,
     path_from_uri,
@@ -134,6 +136,28 @@ class Files:
         except (NotFound, NotADirectory):
             return False
         return True
+
+    async def wait_until_exists(self, path: FilePath) -> None:
+        """Wait until something stands at a path, over lost connections too; its folder must be there.
+
+        The executor looks for us, several times a second, and tells. At most 64 such waits are open at a time.
+
+        Raises:
+            NotFound: Its folder is not there.
+
+        Cancelled:
+            Only the wait ends; the executor looks on until the file is there or the connection ends.
+        """
+        folder = path_uri(path).rstrip("/").rpartition("/")[0] or "file:///"
+        while not await self.exists(path):
+            with self._core.expecting_change() as (watch_id, changed):
+                params = WatchMissingParams(watch_id=watch_id, missing=(path_uri(path),), present=folder)
+                answer = await self._call(path, FS_WATCH_MISSING, params, repeat=True)
+                if answer.watching:
+                    await changed.wait()
+                else:
+                    # Its folder is gone, which this says, or the file is there by now.
+                    await self.stat(folder)
 
     async def list(self, path: FilePath) -> tuple[FileEntry, ...]:
         """Give the names in a folder, sorted, links that lead nowhere among them if the executor tells."""

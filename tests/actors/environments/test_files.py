@@ -39,6 +39,7 @@ async def use(environment: Environment, folder: Path) -> None:
         ("e", FileKind.DIRECTORY),
         ("f", FileKind.FILE),
     ]
+    await files.wait_until_exists(folder / "d" / "f")
     await files.copy(folder / "d", folder / "c", recursive=True)
     assert len((await files.walk(folder, depth_max=1)).entries) == 6
     assert await files.canonicalize(folder / "d" / ".." / "c") == str(folder / "c")
