@@ -19,8 +19,8 @@ NUMBERS = {
         f"P{number:02}" for number in (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 16, 17, 18, 20, 22, 25)
     ],
 }
-# Nothing of these is promised: other programs on pipes, discovery, and a draft of retransmission.
-MAY_BE_MISSING = {"40", "41", "80", "86", "89", "90", "91"}
+# Nothing of these is promised: programs on pipes, looking across environments, a draft of retransmission.
+MAY_BE_MISSING = {"40", "41", "86", "89", "90", "91"}
 
 
 def read_table() -> dict[str, dict[str, list[str]]]:
