@@ -111,7 +111,7 @@ async def open_place(body: str, road: str, tmp_path: Path) -> AsyncGenerator[Pla
 async def _plain(body: str, home: Path) -> AsyncGenerator[str, None]:
     async with trio.open_nursery() as nursery:
         if body == OURS:
-            yield (await nursery.start(serve_executor)).url
+            yield (await nursery.start(partial(serve_executor, http=True))).url
         else:
             command = [CODEX, "exec-server", "--listen", "ws://127.0.0.1:0"]
             run = partial(trio.run_process, command, env=_variables(home), stdin=subprocess.DEVNULL, check=False)
@@ -197,7 +197,7 @@ async def open_world(body: str, home: Path) -> AsyncGenerator[World, None]:
         registry = await enter(open_registry_client(public_url, bearer(TOKEN), transport=transport))
         if body == OURS:
             # Over the same road as the other, but in this process; `greenroom executor` has tests of its own.
-            serve = partial(serve_remote_executor, redial=Redial(first_s=0.02, cap_s=0.1))
+            serve = partial(serve_remote_executor, http=True, redial=Redial(first_s=0.02, cap_s=0.1))
             remote: RemoteExecutor = await nursery.start(serve, registry, "env", EXECUTOR)
             assert remote.environment_id == "env"
         else:
