@@ -1,13 +1,16 @@
 """What an author writes: one async method for messages, and two hooks for the beginning and the end of a generation."""
 
-from typing import Any, Generic, TypeVar
+import inspect
+from types import FunctionType
+from typing import Any, ClassVar, Final, Generic, TypeVar
+from weakref import WeakSet
 
-from actors._errors import NotOnStage
+from actors._errors import InvalidOption, NotOnStage
 from actors._messages import Down
 from actors._reference import Address, Reference, seat_behind
 from actors._seat import Seat
 
-__all__ = ["Actor", "Performer", "take_seat"]
+__all__ = ["Actor", "Performer", "check_performer", "take_seat"]
 
 M = TypeVar("M")
 
@@ -16,6 +19,8 @@ class Performer:
     """The part that all kinds of actors share; made anew for each generation."""
 
     _seat: Seat | None = None
+    # The method that an author has to write.
+    _part: ClassVar[str] = ""
 
     async def started(self) -> None:
         """Make ready, awaited once before the first message; an error here is a failed start.
@@ -28,7 +33,7 @@ class Performer:
         """Clean up, awaited once after the last message of this generation.
 
         Not awaited when the actor is killed: then cancellation unwinds what it was doing. Askers of a crashed
-        actor know already when this begins.
+        actor know already when this begins. What it raises after a crash comes out in a group with the crash.
 
         Args:
             cause: What ended the generation; None when it was asked to stop.
@@ -55,6 +60,8 @@ class Actor(Performer, Generic[M]):
     generation, so that the supervisor decides; except `Refusal`, which only answers.
     """
 
+    _part = "handle"
+
     @property
     def reference(self) -> Reference[M]:
         """The reference to this actor; valid across its restarts. Not yet there in `__init__`."""
@@ -78,6 +85,38 @@ def seat_of(performer: Performer) -> Seat:
             "started() on"
         )
     return seat
+
+
+_SOUND: Final[WeakSet[type[Any]]] = WeakSet()
+
+
+def check_performer(made: type[Any], base: type[Performer]) -> None:
+    """Refuse a class of actors that could not handle its first message.
+
+    Raises:
+        InvalidOption: It is not a `base`, does not write the method that it is there for, or one of its methods that
+            are awaited is a plain function.
+    """
+    if made in _SOUND and issubclass(made, base):
+        return
+    role = next((parent for parent in made.__mro__ if "_part" in vars(parent)), Performer)
+    part: str = vars(role)["_part"]
+    if not issubclass(made, base) or role is Performer:
+        kinds = "Actor or StateMachineActor" if base is Performer else base.__name__
+        raise InvalidOption("make", made, f"it must be a subclass of {kinds}, or a function that makes one")
+    if getattr(made, part) is vars(role)[part]:
+        raise InvalidOption("make", made, f"its class must write `async def {part}(self, ...)`")
+    for method in (part, "started", "stopping", "down"):
+        written = getattr(made, method)
+        if isinstance(written, FunctionType) and is_plain(written):
+            raise InvalidOption("make", made, f"its method `{method}` must be `async def`, since it is awaited")
+    _SOUND.add(made)
+
+
+def is_plain(function: FunctionType) -> bool:
+    """Say whether a call surely gives nothing that can be awaited. A wrapper around another function may."""
+    awaitable = inspect.CO_COROUTINE | inspect.CO_ITERABLE_COROUTINE
+    return not function.__code__.co_flags & awaitable and not hasattr(function, "__wrapped__")
 
 
 def take_seat(performer: Performer, seat: Seat) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from trio import Cancelled
 
-from actors._actor import Performer, take_seat
+from actors._actor import Performer, check_performer, take_seat
 from actors._seat import Seat
 from supervision import ChildStatus
 
@@ -21,6 +21,8 @@ async def begin(seat: Seat, task_status: ChildStatus[None]) -> Any:
     try:
         seat.begin(task_status.child, task_status.generation)
         performer: Performer = seat.make(*seat.args)
+        if type(performer) is not seat.make:  # A class was looked at when it was spawned.
+            check_performer(type(performer), Performer)
         take_seat(performer, seat)
         if overrides(performer.started, Performer.started):
             task_status.enter()
@@ -30,7 +32,7 @@ async def begin(seat: Seat, task_status: ChildStatus[None]) -> Any:
         task_status.wake_by(seat)
         seat.up = True
         task_status.started()
-    except BaseException as failure:
+    except BaseException as failure:  # Every failed start leaves the seat, also a cancelled one.
         seat.leave(failure)
         raise
     return performer
@@ -56,7 +58,11 @@ async def finish(seat: Seat, performer: Performer) -> None:
 
 
 async def crash(seat: Seat, performer: Performer, failure: BaseException) -> BaseException:
-    """Let a performer clean up after a failure, unless it is being killed, and say what came of it all."""
+    """Let a performer clean up after a failure, unless it is being killed, and say what came of it all.
+
+    Returns:
+        The failure; or, if the clean-up ended badly too, a group of the failure and that, in this order.
+    """
     if not seat.up or not isinstance(failure, Exception):
         return failure
     seat.up = False
@@ -65,6 +71,7 @@ async def crash(seat: Seat, performer: Performer, failure: BaseException) -> Bas
     except Cancelled as killed:
         # The kill goes on its way, and the failure that came first stays visible beside it.
         return BaseExceptionGroup("an actor was killed while it cleaned up after a crash", [failure, killed])
-    except BaseException as second:
-        return second
+    except BaseException as second:  # Whatever it is, it must not take the place of the crash.
+        if second is not failure:
+            return BaseExceptionGroup("an actor crashed, and so did its clean-up", [failure, second])
     return failure

@@ -112,7 +112,7 @@ async def run_actor(  # noqa: C901, PLR0915 - a message costs less than a call, 
             else:
                 seat.sleeps()
                 await park()
-    except BaseException as failure:
+    except BaseException as failure:  # Every end passes here and goes on, with what the clean-up added.
         error = await crash(seat, actor, failure)
         if error is not failure:
             raise error from failure

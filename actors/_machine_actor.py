@@ -80,6 +80,8 @@ class StateMachineActor(Performer, Generic[E, F]):
     are dropped and counted (`OnRestart.FAIL`).
     """
 
+    _part = "carry_out"
+
     @property
     def reference(self) -> MachineReference[E, Any]:
         """The reference to this actor: deliver to it what an effect led to."""
@@ -140,7 +142,7 @@ async def run_machine_actor(  # noqa: C901, PLR0915 - kept like the loop of othe
             else:
                 seat.sleeps()
                 await park()
-    except BaseException as failure:
+    except BaseException as failure:  # Every end passes here and goes on, with what the clean-up added.
         error = await crash(seat, actor, failure)
         if error is not failure:
             raise error from failure

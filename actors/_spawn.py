@@ -4,7 +4,8 @@ from collections.abc import Awaitable, Callable
 from functools import lru_cache
 from typing import Any, Final, TypeVar, TypeVarTuple
 
-from actors._actor import Actor
+from actors._actor import Actor, Performer, check_performer
+from actors._errors import InvalidOption
 from actors._loop import run_actor
 from actors._machine import Machine
 from actors._machine_actor import MachineReference, StateMachineActor, run_machine_actor
@@ -60,20 +61,16 @@ async def spawn(
         significant: Whether its own end can end the supervisor.
 
     Raises:
+        InvalidOption: The class could not handle a message, or the mailbox is none; nothing was started.
         supervision.StartFailed: Its start raised (that error is the cause) or took too long. Nothing is left.
 
     Cancelled:
         The half-started actor is stopped and nothing is left.
     """
-    name = name_of(make) if name is None else name
+    name = check_cast(make, Actor, name, mailbox)
     seat = Seat(name, mailbox, restart, make, args)
     spec = spec_for(run_actor, name, restart, shutdown_s, start_timeout_s, backoff, significant)
-    try:
-        child = await supervisor.start_child(spec, seat)
-    except BaseException as error:  # Whatever ended the start, who wrote to the actor meanwhile must learn it.
-        seat.end(error.__cause__ or error)
-        raise
-    seat.has_child(child)
+    await place(supervisor, spec, seat)
     return Reference(seat)
 
 
@@ -94,7 +91,7 @@ def spawn_nowait(
     Mail sent before it is up is handled after its start, in order; if the start fails, askers get `LeftBehind` and
     told messages are dropped and counted. The options are those of `spawn`.
     """
-    name = name_of(make) if name is None else name
+    name = check_cast(make, Actor, name, mailbox)
     seat = Seat(name, mailbox, restart, make, args)
     spec = spec_for(run_actor, name, restart, shutdown_s, start_timeout_s, backoff, significant)
     place_nowait(supervisor, spec, seat)
@@ -130,20 +127,16 @@ async def spawn_machine(
         significant: Whether its own end can end the supervisor.
 
     Raises:
+        InvalidOption: The class could not handle a message, or the mailbox is none; nothing was started.
         supervision.StartFailed: Its start raised (that error is the cause) or took too long. Nothing is left.
 
     Cancelled:
         The half-started actor is stopped and nothing is left.
     """
-    name = name_of(make) if name is None else name
+    name = check_cast(make, StateMachineActor, name, mailbox)
     seat = MachineSeat(name, mailbox, restart, machine, make, args)
     spec = spec_for(run_machine_actor, name, restart, shutdown_s, start_timeout_s, backoff, significant)
-    try:
-        child = await supervisor.start_child(spec, seat)
-    except BaseException as error:  # Whatever ended the start, who wrote to the actor meanwhile must learn it.
-        seat.end(error.__cause__ or error)
-        raise
-    seat.has_child(child)
+    await place(supervisor, spec, seat)
     return MachineReference(seat)
 
 
@@ -165,7 +158,7 @@ def spawn_machine_nowait(
     Effects of events delivered before it is up are carried out after its start, in order; if the start fails they
     are dropped and counted, and the machine keeps its value. The options are those of `spawn_machine`.
     """
-    name = name_of(make) if name is None else name
+    name = check_cast(make, StateMachineActor, name, mailbox)
     seat = MachineSeat(name, mailbox, restart, machine, make, args)
     spec = spec_for(run_machine_actor, name, restart, shutdown_s, start_timeout_s, backoff, significant)
     place_nowait(supervisor, spec, seat)
@@ -200,6 +193,25 @@ def _spec_for(
 def end_seat(seat: Seat, error: BaseException | None) -> None:
     """Let the seat of a child that is gone for good end."""
     seat.end(error)
+
+
+def check_cast(make: Callable[..., Any], base: type[Performer], name: str | None, mailbox: Mailbox) -> str:
+    """Refuse what could not play a part, and give the name to play it under."""
+    if isinstance(make, type):  # What a function makes is looked at when it has made it.
+        check_performer(make, base)
+    if type(mailbox) is not Mailbox:
+        raise InvalidOption("mailbox", mailbox, "it must be a Mailbox, such as Mailbox(capacity=5)")
+    return name_of(make) if name is None else name
+
+
+async def place(supervisor: Supervisor | Pool, spec: ChildSpec, seat: Seat) -> None:
+    """Start the child behind a seat, and wait until it is up."""
+    try:
+        child = await supervisor.start_child(spec, seat)
+    except BaseException as error:  # Whatever ended the start, who wrote to the actor meanwhile must learn it.
+        seat.end(error.__cause__ or error)
+        raise
+    seat.has_child(child)
 
 
 def place_nowait(supervisor: Supervisor | Pool, spec: ChildSpec, seat: Seat) -> None:

@@ -152,7 +152,7 @@ async def wake_by_hand_us() -> float:
 
 async def replace() -> float:
     """Bytes that 100,000 replacements of one id leave behind, beyond those of the first thousand."""
-    count, provider = scaled(FLEET), Here()
+    count, provider, before = scaled(FLEET), Here(), 0
     async with open_manager_in_memory() as manager:
         for number in range(count + 1_000):
             if number == 1_000:

@@ -371,17 +371,41 @@ async def test_waiting_for_the_end_is_correct_when_cancelled_at_each_step(root: 
     assert await cancel_at_each_step(ref.wait_stopped) > 1
 
 
-async def test_a_crash_in_the_clean_up_is_the_crash_that_is_reported(root: Supervisor) -> None:
+@pytest.mark.parametrize("second", [OSError("could not let go"), Shutdown("on purpose")])
+async def test_a_crash_and_a_failure_of_its_clean_up_both_come_out(root: Supervisor, second: Exception) -> None:
+    """Mutant: the second takes the place of the first, so that a `Shutdown` hides a crash from a transient restart."""
+    crash = ValueError("boom")
+    crash.__cause__ = KeyError("behind the crash")
+    second.__cause__ = KeyError("behind the clean-up")
+
     class Clumsy(Counter):
         async def stopping(self, cause: Exception | None) -> None:
-            raise OSError("could not let go")
+            raise second
 
     ref = await actors.spawn(root, Clumsy, restart=Restart.TEMPORARY)
-    ref.tell_nowait(Boom())
+    ref.tell_nowait(Boom(crash))
     down = await ref.wait_stopped()
 
-    assert isinstance(down.cause, OSError)
-    assert isinstance(down.cause.__cause__, ValueError)
+    assert down.ending is Ending.CRASHED
+    assert isinstance(down.cause, ExceptionGroup)
+    assert down.cause.exceptions == (crash, second)
+    assert str(crash.__cause__) == "'behind the crash'"
+    assert str(second.__cause__) == "'behind the clean-up'"
+
+
+async def test_a_crash_that_its_clean_up_raises_again_is_one_crash(root: Supervisor) -> None:
+    """Mutant: a group of the same error twice."""
+
+    class Honest(Counter):
+        async def stopping(self, cause: Exception | None) -> None:
+            assert cause is not None
+            raise cause
+
+    crash = ValueError("boom")
+    ref = await actors.spawn(root, Honest, restart=Restart.TEMPORARY)
+    ref.tell_nowait(Boom(crash))
+
+    assert (await ref.wait_stopped()).cause is crash
 
 
 async def test_a_kill_during_the_clean_up_of_a_crash_leaves_the_crash_visible(
