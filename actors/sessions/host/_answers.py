@@ -7,7 +7,7 @@ as a message first would copy all of it three times. Checked against the generat
 from collections.abc import Iterable
 from typing import Final
 
-from actors.sessions.host._items import AudioItem, ImageItem, Item, TextItem
+from actors.sessions.host._items import AudioItem, ImageItem, TextItem, Written
 from actors.sessions.host._outputs import CutOutput, Ending, Outcome, WholeOutput
 
 # A field's number and what kind of value follows, as `code_mode.proto` numbers them.
@@ -57,11 +57,11 @@ def _parts(cell_id: str, outcome: Outcome, duration_ns: int) -> list[bytes]:
     return parts
 
 
-def _items(items: Iterable[Item]) -> list[bytes]:
+def _items(items: Iterable[Written]) -> list[bytes]:
     parts: list[bytes] = []
     for item in items:
-        if isinstance(item, TextItem):
-            text = item.text.encode()
+        if isinstance(item, bytes | TextItem):
+            text = item if isinstance(item, bytes) else item.text.encode()
             head = _SMALL[len(text)] if len(text) < len(_SMALL) else _text_head(len(text))
             parts.append(head)
             parts.append(text)

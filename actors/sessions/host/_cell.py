@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 import attrs
 
 from actors.sessions.grpc import Abort, StatusCode
-from actors.sessions.host._items import Item
+from actors.sessions.host._items import Written
 from actors.sessions.host._outputs import Ending, Outcome, Output
 
 
@@ -53,7 +53,7 @@ class Cell:
         """Whether somebody waits for its next event."""
         return self._observer is not None
 
-    def put(self, items: Sequence[Item]) -> None:
+    def put(self, items: Sequence[Written]) -> None:
         """Take output."""
         if self.phase is Phase.RUNNING:
             self._output.add(items)

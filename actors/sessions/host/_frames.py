@@ -36,7 +36,7 @@ def encode_answer(cell: int, call_id: int, good: bool, text: str) -> bytes:
 
 
 class FrameDecoder:
-    """Takes bytes in any pieces and gives whole frames; texts that follow each other come as one frame."""
+    """Takes bytes in any pieces and gives whole frames; texts that follow each other come as one, as UTF-8."""
 
     def __init__(self) -> None:
         self._held = bytearray()
@@ -60,9 +60,9 @@ class FrameDecoder:
             if letter != _TEXT:
                 frames.append(_parse(letter, cell, data[at + _LENGTH_BYTES : end]))
             elif frames and frames[-1][:2] == ["texts", cell]:
-                frames[-1][2].append(_text(data[at + _HEAD.size : end]))
+                frames[-1][2].append(_checked(data[at + _HEAD.size : end]))
             else:
-                frames.append(["texts", cell, [_text(data[at + _HEAD.size : end])]])
+                frames.append(["texts", cell, [_checked(data[at + _HEAD.size : end])]])
             at = end
         self._needed = end - at
         if at < size:
@@ -92,6 +92,13 @@ def _parse(letter: int, cell: int, body: bytes) -> Frame:
         tool = more[0]
         return ["call", cell, first, tool & 0x7FFF_FFFF, None if tool >> 31 else text]
     return ["done", cell, text if first & _HAS_TEXT else None, bool(first & _UNFIT)]
+
+
+def _checked(data: bytes) -> bytes:
+    """Leave a text as it is: it is often only passed on."""
+    if not data.isascii():
+        _text(data)
+    return data
 
 
 def _text(data: bytes) -> str:

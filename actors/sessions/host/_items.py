@@ -32,3 +32,6 @@ class AudioItem:
 
 Item = TextItem | ImageItem | AudioItem
 """One content item."""
+
+Written = Item | bytes
+"""One content item as a cell put it out: a text may still be the UTF-8 that it came as."""

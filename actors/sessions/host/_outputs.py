@@ -7,7 +7,7 @@ from typing import Final
 import attrs
 
 from actors.sessions._cutting import bounded_error
-from actors.sessions.host._items import ImageItem, Item, TextItem
+from actors.sessions.host._items import ImageItem, TextItem, Written
 from actors.sessions.host._rendering import render
 from actors.sessions.host._retention import Retention
 
@@ -36,7 +36,7 @@ class Outcome:
     ending: Ending
     """Which of the three."""
 
-    items: list[Item] = attrs.field(repr=False)
+    items: Sequence[Written] = attrs.field(repr=False)
     """Everything since the last event, cut to the observer's budget in Server mode."""
 
     error: str | None = None
@@ -47,10 +47,10 @@ class WholeOutput:
     """Client mode: everything, as long as it fits one answer."""
 
     def __init__(self) -> None:
-        self._items: list[Item] = []
+        self._items: list[Written] = []
         self._size_bytes = 0
 
-    def add(self, items: Sequence[Item]) -> None:
+    def add(self, items: Sequence[Written]) -> None:
         """Take the next items. Once an answer could not hold it all, nothing is kept but the count."""
         self._size_bytes += sum(map(size_of, items)) + _ITEM_BYTES * len(items)
         if self._size_bytes > _WHOLE_BYTES_MAX:
@@ -77,10 +77,10 @@ class CutOutput:
         self._kept = Retention()
         self._error_added = False
 
-    def add(self, items: Sequence[Item]) -> None:
+    def add(self, items: Sequence[Written]) -> None:
         """Take the next items."""
         for item in items:
-            self._kept.add(item)
+            self._kept.add(TextItem(item.decode()) if isinstance(item, bytes) else item)
 
     def outcome(self, ending: Ending, error: str | None, tokens: int) -> Outcome:
         """Write it, the error as its last text too."""
@@ -94,8 +94,10 @@ class CutOutput:
 Output = WholeOutput | CutOutput
 
 
-def size_of(item: Item) -> int:
-    """Count the bytes of an item; a text that is not ASCII is counted high."""
+def size_of(item: Written) -> int:
+    """Count the bytes of an item."""
+    if isinstance(item, bytes):
+        return len(item)
     if isinstance(item, TextItem):
         text = item.text
         return len(text) if text.isascii() else len(text.encode())

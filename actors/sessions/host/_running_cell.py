@@ -8,7 +8,7 @@ from actors.sessions.host._alarms import Alarm, Alarms
 from actors.sessions.host._catalogue import Tool, for_prelude
 from actors.sessions.host._cell import Cell, Phase
 from actors.sessions.host._frames import Frame, encode_answer
-from actors.sessions.host._items import AudioItem, ImageItem, TextItem
+from actors.sessions.host._items import AudioItem, ImageItem
 from actors.sessions.host._outputs import Outcome, Output
 from actors.sessions.host._process import EngineProcess
 from actors.sessions.host._sounds import long_enough
@@ -107,8 +107,8 @@ class RunningCell:
         if not self._stopping or frame[0] in _OUTPUT:
             self._FRAMES[frame[0]](self, *frame[2:])
 
-    def _texts(self, texts: Sequence[str], *_: object) -> None:
-        self.machine.put([TextItem(text) for text in texts])
+    def _texts(self, texts: Sequence[bytes], *_: object) -> None:
+        self.machine.put(texts)
 
     def _image(self, url: str, detail: str, *_: object) -> None:
         self.machine.put([ImageItem(_string(url), _string(detail))])

@@ -5,13 +5,14 @@ from hypothesis import strategies as st
 
 from actors.sessions._wire.code_mode_pb2 import ExecuteEvent, WaitResponse
 from actors.sessions.host._answers import event_with, live_cell, missing_cell
-from actors.sessions.host._items import AudioItem, ImageItem, Item, TextItem
+from actors.sessions.host._items import AudioItem, ImageItem, TextItem, Written
 from actors.sessions.host._outputs import Ending, Outcome
 from tests.actors.sessions.host.peer import Seen, read_state
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"])) | st.integers(0, 40_000).map(lambda size: "x" * size)
-ITEMS: st.SearchStrategy[Item] = st.one_of(
+ITEMS: st.SearchStrategy[Written] = st.one_of(
     TEXTS.map(TextItem),
+    TEXTS.map(str.encode),
     st.builds(ImageItem, TEXTS, st.sampled_from(["auto", "low", "high", "original"])),
     TEXTS.map(AudioItem),
 )
@@ -27,7 +28,9 @@ def test_an_outcome_is_read_as_it_was_written(outcome: Outcome, duration_ns: int
     seen = Seen(event)
     state, waited = read_state(WaitResponse.FromString(live_cell("12", outcome, duration_ns)))
 
-    assert (seen.cell_id, seen.outcome, seen.items) == ("12", outcome.ending.value, outcome.items)
+    items = [TextItem(item.decode()) if isinstance(item, bytes) else item for item in outcome.items]
+
+    assert (seen.cell_id, seen.outcome, seen.items) == ("12", outcome.ending.value, items)
     assert seen.error == (outcome.error if outcome.ending is Ending.COMPLETED else None)
     assert seen.duration_ns == max(0, duration_ns)
     assert (state, vars(waited)) == ("live_cell", vars(seen))

@@ -16,8 +16,8 @@ def letter(kind: bytes, cell: int, text: bytes, *numbers: int) -> bytes:
 
 WRITTEN: list[tuple[bytes, Frame]] = [
     (encode(["idle", 3, {"a": "\N{SNOWMAN}"}]), ["idle", 3, {"a": "\N{SNOWMAN}"}]),
-    (letter(b"t", 3, b"one"), ["texts", 3, ["one"]]),
-    (letter(b"t", 3, "\N{SNOWMAN}".encode() * 40), ["texts", 3, ["\N{SNOWMAN}" * 40]]),
+    (letter(b"t", 3, b"one"), ["texts", 3, [b"one"]]),
+    (letter(b"t", 3, "\N{SNOWMAN}".encode() * 40), ["texts", 3, ["\N{SNOWMAN}".encode() * 40]]),
     (letter(b"c", 3, b"{}", 7, 1), ["call", 3, 7, 1, "{}"]),
     (letter(b"c", 3, b"", 8, 1 | 1 << 31), ["call", 3, 8, 1, None]),
     (letter(b"d", 3, b"", 0), ["done", 3, None, False]),
