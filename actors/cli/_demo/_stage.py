@@ -2,7 +2,7 @@
 
 import os
 import tempfile
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -134,7 +134,7 @@ async def restarted(child: Child, events: Events) -> Any:
 
 
 @contextmanager
-def token_file(token: str) -> Iterator[str]:
+def token_file(token: str) -> Generator[str, None, None]:
     """Keep a token in a file that nobody else can read, for as long as the block lasts."""
     with tempfile.TemporaryDirectory(prefix="greenroom-demo-") as folder:
         path = Path(folder, "token")

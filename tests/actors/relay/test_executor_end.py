@@ -27,7 +27,7 @@ from actors.relay import (
     encode,
 )
 from actors.relay.testing import memory_connection_pair
-from tests.actors.relay.ends import AUTHORIZATION, RawHarness, approve, echo, message_record, raw, start_executor
+from tests.actors.relay.ends import AUTHORIZATION, RawHarness, approve, echo, message_record, raw, start_executor, world
 from tests.support.cancelling import cancel_at_each_step
 
 
@@ -532,3 +532,53 @@ async def test_the_first_frames_of_a_stream_are_the_reply_and_the_offer_of_flow_
 
         assert isinstance(first.body, Handshake)
         assert (second.body, second.ack) == (Ack(), 0)
+
+
+async def test_80_trace_context_is_on_the_first_record_of_a_request_and_on_no_other_and_no_answer() -> None:
+    """Mutant: the context stays with the message for all its records."""
+
+    async def asks_then_answers(stream: ExecutorStream) -> None:
+        await stream.send(b"request" + bytes(100_000), trace=TraceContext("00-abc-01", "k=v"))
+        await stream.receive()
+        await stream.send(b"answer" + bytes(100_000))
+
+    async with world(asks_then_answers) as w, w.open(stream_id="s") as stream:
+        await stream.receive()
+        await stream.send(b"question")
+        await stream.receive()
+
+        frames = [decode(frame) for frame in w.router.forwarded]
+        traces = [frame.trace for frame in frames if isinstance(frame.body, Data)]
+        assert traces == [TraceContext("00-abc-01", "k=v"), None, None, None, None]
+
+
+async def test_86_the_first_sequence_is_0_as_the_wire_in_the_field_has_it_and_an_ack_of_0_says_nothing() -> None:
+    async with raw() as (harness, _):
+        channel = await harness.open("s")
+        await harness.send("s", Ack(), ack=0)
+        await harness.send("s", Data(0, message_record(channel, b"hi")))
+        answer = await harness.receive()
+
+        assert isinstance(answer.body, Data)
+        assert answer.body.seq == 0
+
+
+async def test_89_90_91_nothing_is_sent_again_however_long_nobody_acknowledges_it(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    """Deployed peers retransmit nothing, and take nothing twice; a record that is lost ends its stream by its gap.
+
+    So there is no retry to be early, out of turn or starved. Mutant: any frame queued a second time.
+    """
+    async with raw() as (harness, end):
+        channel = await harness.open("s")
+        answers = []
+        for seq in range(3):
+            await harness.send("s", Data(seq, message_record(channel, b"%d" % seq)))
+            answers.append(await harness.receive())
+        with trio.move_on_after(600) as waiting:
+            await harness.receive()
+
+        assert [answer.body.seq for answer in answers if isinstance(answer.body, Data)] == [0, 1, 2]
+        assert waiting.cancelled_caught
+        assert end.statistics().unsent_bytes == 0
