@@ -227,7 +227,8 @@ class Requests:
 
     def send_encoded(self, request_id: RequestId, result: Encoded) -> None:
         """Queue a result that is JSON already."""
-        data = b'{"id":%b,"result":%b}' % (json.dumps(request_id, ensure_ascii=False).encode(), result.json)
+        written_id = b"%d" % request_id if isinstance(request_id, int) else _text_as_json(request_id)
+        data = b'{"id":%b,"result":%b}' % (written_id, result.json)
         if len(data) > MESSAGE_BYTES_MAX:
             fault = MessageTooLarge(size_bytes=len(data), limit_bytes=MESSAGE_BYTES_MAX)
             self.send(ErrorResponse(request_id, internal(str(fault))))
@@ -269,15 +270,22 @@ class Requests:
             count_out()
 
 
+def _text_as_json(text: str) -> bytes:
+    return json.dumps(text, ensure_ascii=False).encode()
+
+
 def environment_handlers(information: EnvironmentInfo) -> Handlers:
     """Give the handlers of `environment/info` and `environment/status`."""
 
     def info(_params: Nothing, _call: Call, _session: Session) -> EnvironmentInfo:
         return information
 
-    ready = EnvironmentStatus(status="ready")
+    # Asked more often than anything else, and always the same: written once.
+    ready = Encoded(
+        json.dumps(ENVIRONMENT_STATUS.encode_result(EnvironmentStatus(status="ready")), separators=(",", ":")).encode()
+    )
 
-    def status(_params: Nothing, _call: Call, _session: Session) -> EnvironmentStatus:
+    def status(_params: Nothing, _call: Call, _session: Session) -> Encoded:
         return ready
 
     return {ENVIRONMENT_INFO.name: info, ENVIRONMENT_STATUS.name: status}

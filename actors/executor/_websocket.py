@@ -89,34 +89,38 @@ class WebSocketChannel:
     async def receive(self) -> bytes:
         """Wait for the next message, answering pings on the way."""
         while True:
-            await self._let_others_have_a_turn()
+            self._frames_in_a_row += 1
+            if self._frames_in_a_row > _FRAMES_IN_A_ROW:
+                await self._let_others_have_a_turn()
             try:
                 event = self._decoder.next_event()
             except FrameFault as fault:
                 self._fault = (fault.code, fault.reason)
                 raise trio.EndOfChannel from fault
-            match event:
-                case WholeMessage(data=data):
-                    return data
-                case Ping(payload):
-                    self._idle()
-                    await self._send_or_end(encode_frame(Opcode.PONG, payload))
-                case Part() | Pong():
-                    pass  # Any byte is a sign of life; these are no more than that.
-                case Closed(code, _):
-                    self._idle()
-                    self._said_close = True
-                    await self._send_or_end(encode_close(1000 if code == 1005 else code, ""))
-                    raise trio.EndOfChannel
-                case None:
-                    await self._receive_more()
+            if event is None:
+                await self._receive_more()
+            elif isinstance(event, WholeMessage):
+                return event.data
+            else:
+                await self._take_control(event)
+
+    async def _take_control(self, event: Part | Ping | Pong | Closed) -> None:
+        match event:
+            case Ping(payload=payload):
+                self._idle()
+                await self._send_or_end(encode_frame(Opcode.PONG, payload))
+            case Part() | Pong():
+                pass  # Any byte is a sign of life; these are no more than that.
+            case Closed(code=code):
+                self._idle()
+                self._said_close = True
+                await self._send_or_end(encode_close(1000 if code == 1005 else code, ""))
+                raise trio.EndOfChannel
 
     async def _let_others_have_a_turn(self) -> None:
-        self._frames_in_a_row += 1
-        if self._frames_in_a_row > _FRAMES_IN_A_ROW:
-            self._frames_in_a_row = 0
-            self._idle()
-            await trio.lowlevel.checkpoint()
+        self._frames_in_a_row = 0
+        self._idle()
+        await trio.lowlevel.checkpoint()
 
     async def _receive_more(self) -> None:
         self._idle()
