@@ -34,6 +34,8 @@ class Client:
         self.ended = trio.Event()
         self._ids = itertools.count(1)
         self._answers: dict[Any, dict[str, Any]] = {}
+        self.arrived: list[Any] = []
+        """Ids of requests in the order in which their answers came."""
         self._changed = trio.lowlevel.ParkingLot()
         self.session_id = ""
         self.hold = trio.Event()
@@ -50,6 +52,7 @@ class Client:
                     self.stray.append(message)
                 else:
                     self._answers[message["id"]] = message
+                    self.arrived.append(message["id"])
                 self._changed.unpark_all()
         except trio.EndOfChannel:
             self.ended.set()
