@@ -22,7 +22,7 @@ EXAMPLES = [
 
 
 def test_the_readme_and_the_guide_have_examples() -> None:
-    assert len(EXAMPLES) == 6
+    assert len(EXAMPLES) == 7
 
 
 @pytest.mark.parametrize(("code", "prints"), EXAMPLES)
