@@ -3,6 +3,7 @@
 # pyright: reportPrivateUsage=false
 # A handle's private half belongs to its package; users see only its public one.
 
+import math
 from collections.abc import Awaitable, Callable
 from contextvars import Context
 from types import CoroutineType
@@ -54,7 +55,7 @@ class ChildStatus(Generic[T_contra]):
         # How hard it was pressed to stop: not at all, asked, killed.
         self._pressed = 0
         # What its `on_stop` function raised.
-        self._fault: Exception | None = None
+        self._fault: BaseException | None = None
 
     @property
     def _asked(self) -> bool:
@@ -100,8 +101,7 @@ class ChildStatus(Generic[T_contra]):
             return
         try:
             self._on_stop()
-        except Exception as error:
-            # It concerns the child, not whoever asked for the stop: they may be anyone.
+        except BaseException as error:  # It concerns the child, not whoever asked for the stop: they may be anyone.
             self._fault = error
             self._cancel()
 
@@ -150,9 +150,11 @@ class ChildStatus(Generic[T_contra]):
         return self._inside and not current_task().child_nurseries
 
     def _end(self, how: Exit) -> Exit:
-        """Say how this generation ended, from how its function did."""
-        if self._fault is not None:
+        """Say how this generation ended, from how its function did; raise what ends more than a child."""
+        if isinstance(self._fault, Exception):
             return exit_of(self._fault)
+        if self._fault is not None:
+            raise self._fault
         if self._scope is not None and self._scope.cancelled_caught:
             return KILLED if self._killed else OBEYED
         return how
@@ -295,9 +297,9 @@ async def live(  # noqa: C901, PLR0915 - a coroutine more on the stack of each i
         except Exception as error:  # The one place where a child's error is kept: its supervisor judges it.
             how, clean = exit_of(_without_our_frame(error)), True
         except BaseException as error:
-            # Not clean: Ctrl-C, an exit of the interpreter, or the cancellation that follows one.
-            how = _exit_beside_cancellation(error)
-            raise
+            how, clean = _exit_beside_cancellation(error), _is_stray(error)
+            if not clean:  # Ctrl-C, an exit of the interpreter, or the cancellation that follows one.
+                raise
         finally:
             following = child._engine.child_exited(child, status.generation, how, clean=clean, goes_on=fresh)
             del how
@@ -314,6 +316,16 @@ def _exit_beside_cancellation(error: BaseException) -> Exit:
         return KILLED
     rest = cast("BaseExceptionGroup[BaseException]", error).split(trio.Cancelled)[1]
     return exit_of(rest) if rest is not None else KILLED
+
+
+def _is_stray(error: BaseException) -> bool:
+    """Whether it is a cancellation that was kept elsewhere and raised here, where nothing is cancelled: a crash."""
+    if isinstance(error, BaseExceptionGroup):
+        group = cast("BaseExceptionGroup[BaseException]", error)
+        stray = group.split((trio.Cancelled, Exception))[1] is None
+    else:
+        stray = isinstance(error, trio.Cancelled)
+    return stray and trio.current_effective_deadline() != -math.inf
 
 
 def body_of(child: Child, status: ChildStatus[Any]) -> Awaitable[object]:

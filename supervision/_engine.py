@@ -65,6 +65,10 @@ def _let_go(_raise_cancel: object) -> trio.lowlevel.Abort:
     return trio.lowlevel.Abort.SUCCEEDED
 
 
+async def _raise(error: BaseException) -> None:
+    raise error
+
+
 class Engine:
     """One generation of a supervisor at work."""
 
@@ -154,14 +158,24 @@ class Engine:
         child._status = None
         if isinstance(entry.spec, ChildSpec) and entry.spec.on_gone is not None:
             cause = entry.last_exit.cause if entry.last_exit is not None else None
-            if child._subject is NO_SUBJECT:
-                entry.spec.on_gone(cause)
-            else:
-                entry.spec.on_gone(child._subject, cause)
+            try:
+                if child._subject is NO_SUBJECT:
+                    entry.spec.on_gone(cause)
+                else:
+                    entry.spec.on_gone(child._subject, cause)
+            except BaseException as error:  # Not through this step, which is nobody's and must be done whole.
+                self._break(error)
         child._changed()
         if entry.state is GONE:
             # Without this the two would hold each other until a collection.
             entry.handle = None
+
+    def _break(self, error: BaseException) -> None:
+        """End this supervisor by what a function of its user's raised where there was no child to blame."""
+        if self._nursery is None:
+            raise error
+        self._nursery.start_soon(_raise, error)
+        self.feed(KillAll())
 
     def _answer(self, order: Answer) -> None:
         ticket = order.ticket

@@ -24,7 +24,7 @@ from typing import Any
 
 import attrs
 
-from supervision._wording import span_text
+from supervision._wording import cause_text, span_text
 
 
 class SupervisionError(Exception):
@@ -195,14 +195,13 @@ def _kept(cause: BaseException | None) -> BaseException | None:
     try:
         pickle.loads(pickle.dumps(cause))  # noqa: S301  # Our own bytes: many an exception fails only when it is read.
     except Exception:  # It is the user's, and may raise anything.
-        return SupervisionError(repr(cause))
+        return SupervisionError(cause_text(cause))
     return cause
 
 
 def _told(death: Death, end_s: float) -> str:
-    return (
-        f"{death.child} (generation {death.generation}) {span_text(end_s - death.at_s)} before the end: {death.cause!r}"
-    )
+    when = span_text(end_s - death.at_s)
+    return f"{death.child} (generation {death.generation}) {when} before the end: {cause_text(death.cause)}"
 
 
 class RestartIntensityExceeded(SupervisionError):

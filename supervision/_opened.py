@@ -12,7 +12,7 @@ from typing import cast
 import trio
 
 from supervision._engine import Engine
-from supervision._errors import RestartIntensityExceeded
+from supervision._errors import RestartIntensityExceeded, StartAborted, SupervisorClosed
 from supervision._news import CloseReason
 
 __all__: list[str] = []
@@ -49,7 +49,7 @@ class Opened:
             # Raised again below, unless something failed as well: a cancel must not hide a failure.
             cancelled = ours
         failures = [*self._failure(), *await self._leave_nursery()]
-        if left is not None and not isinstance(left, trio.Cancelled):
+        if left is not None and not isinstance(left, trio.Cancelled) and not _is_echo(left, failures):
             failures.insert(0, left)
         if len(failures) > 1:
             raise BaseExceptionGroup(f"{self._engine.path}: more than one thing failed", failures)
@@ -106,3 +106,9 @@ def _unwrapped(error: BaseException) -> tuple[BaseException, ...]:
     if isinstance(error, BaseExceptionGroup):
         return cast("BaseExceptionGroup[BaseException]", error).exceptions
     return (error,)
+
+
+def _is_echo(left: BaseException, failures: list[BaseException]) -> bool:
+    """Whether the block only raised that a child or a supervisor was ended by the Ctrl-C that comes out here."""
+    ended_by_force = any(not isinstance(failure, Exception) for failure in failures)
+    return ended_by_force and isinstance(left, StartAborted | SupervisorClosed)

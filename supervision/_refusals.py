@@ -19,6 +19,7 @@ from supervision._errors import (
 from supervision._exits import RETURNED
 from supervision._specs import ChildSpec
 from supervision._states import Entry, Ticket, Verdict
+from supervision._wording import cause_text
 
 __all__: list[str] = []
 
@@ -56,7 +57,7 @@ def raise_start_failed(supervisor: str, entry: Entry) -> NoReturn:
     if entry.timed_out:
         raise StartTimedOut(name, path, generation, entry.spec.start_timeout_s) from cause
     if cause is not None:
-        raise StartFailed(name, path, generation, f"it raised {cause!r}") from cause
+        raise StartFailed(name, path, generation, f"it raised {cause_text(cause)}") from cause
     if how is RETURNED and entry.since_s is None:
         raise ReturnedBeforeStarted(name, path, generation)
     raise StartAborted(name, path, generation)

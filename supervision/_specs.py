@@ -84,7 +84,7 @@ class ChildSpec:
         backoff: Delays between restarts; None brings it back at once.
         significant: Whether its own end can end the supervisor; see `AutoShutdown`.
         on_gone: Plain function, called in the step in which the child is down and no restart is due. It gets the
-            child's subject, if it has one, and its exception, or None.
+            child's subject, if it has one, and its exception, or None. If it raises, its supervisor fails with that.
         enters_late: Whether ``run`` calls `ChildStatus.enter` itself, before its first wait that it cannot be woken
             from. A cancel scope is a third of the cost of a start and a fifth of an idle child. Until it is entered,
             the child cannot be cancelled but only woken, by what it gave to `ChildStatus.wake_by`.
