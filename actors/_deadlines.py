@@ -7,12 +7,13 @@ Waits that have ended are swept out in passing: the book never holds more than t
 import heapq
 import itertools
 import math
+import sys
 from collections import deque
 from typing import Final, Protocol
 
 from actors._errors import InvalidOption
 
-__all__ = ["ASK_TIMEOUT_S", "Deadlines", "Wait", "check_timeout"]
+__all__ = ["ASK_TIMEOUT_S", "Deadlines", "Wait", "check_timeout", "is_time"]
 
 ASK_TIMEOUT_S: Final = 5.0
 SWEEP_FLOOR: Final = 1024
@@ -20,8 +21,15 @@ SWEEP_FLOOR: Final = 1024
 
 def check_timeout(timeout_s: float) -> None:
     """Refuse a timeout that is no time. Infinity is one: it says that the caller has another end in mind."""
-    if math.isnan(timeout_s) or timeout_s < 0:
+    if not is_time(timeout_s) or timeout_s < 0:
         raise InvalidOption("timeout_s", timeout_s, "it must be a number of seconds, 0 or more")
+
+
+def is_time(value: object) -> bool:
+    """Whether it can be added to a time. A bool is an int in Python, but True is no time."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return abs(value) <= sys.float_info.max
+    return isinstance(value, float) and not math.isnan(value)
 
 
 class Wait(Protocol):

@@ -5,7 +5,7 @@ Each error holds facts and writes its own sentence: what happened, to which acto
 
 import pickle
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, Final, Self
 
 __all__ = [
     "ActorGone",
@@ -22,6 +22,10 @@ __all__ = [
     "Undelivered",
     "WaitsForItself",
 ]
+
+
+TEXT_CHARS_MAX: Final = 400
+"""The longest text of a user's value in a sentence of ours; the value itself stays whole beside it."""
 
 
 class ActorsError(Exception):
@@ -48,15 +52,28 @@ def kept(fact: Any) -> Any:
         pickle.loads(pickle.dumps(fact))  # noqa: S301  # Our own bytes: many a value fails only when it is read.
     except Exception:  # It is the user's, and may raise anything.
         # Not its text, which may hold a secret; an exception's text was made to be read.
-        return ActorsError(repr(fact)) if isinstance(fact, Exception) else f"<{type(fact).__qualname__}>"
+        return ActorsError(_text(fact)) if isinstance(fact, Exception) else f"<{type(fact).__qualname__}>"
     return fact
+
+
+def _text(value: object) -> str:
+    """The repr of a user's value: bounded, and never a failure of its own."""
+    try:
+        text = repr(value)
+    except Exception:  # It is the user's, and may raise anything.
+        return f"<{type(value).__qualname__}, whose repr raised>"
+    return (
+        text
+        if len(text) <= TEXT_CHARS_MAX
+        else f"{text[:TEXT_CHARS_MAX]} and {len(text) - TEXT_CHARS_MAX} more characters"
+    )
 
 
 class InvalidOption(ActorsError, ValueError):
     """Say which option was refused, and by which rule."""
 
     def __init__(self, field: str, value: object, rule: str) -> None:
-        super().__init__(f"{field}={value!r} is refused: {rule}")
+        super().__init__(f"{field}={_text(value)} is refused: {rule}")
         self.field: str = field
         self.value: object = value
         self.rule: str = rule
@@ -168,7 +185,8 @@ class InvalidEffect(ActorsError, TypeError):
 
     def __init__(self, culprit: object, event: object) -> None:
         super().__init__(
-            f"handle({type(event).__name__}) gave {culprit!r}; expected (machine, effects), effects being a sequence"
+            f"handle({type(event).__name__}) gave {_text(culprit)}; "
+            "expected (machine, effects), effects being a sequence"
         )
         self.culprit: object = culprit
         self.event: object = event

@@ -5,12 +5,12 @@ Orders are effects that the seat itself obeys: they never reach `carry_out`.
 """
 
 import enum
-import math
 from collections.abc import Sequence
 from typing import Any, Final, Protocol, TypeVar
 
 import attrs
 
+from actors._deadlines import is_time
 from actors._errors import InvalidEffect, InvalidOption
 
 __all__ = [
@@ -86,7 +86,7 @@ class Timer:
     def __attrs_post_init__(self) -> None:
         if (self.after_s is None) == (self.at_s is None):
             raise InvalidOption("after_s", self.after_s, "a timer has either after_s or at_s")
-        if math.isnan(self.after_s or self.at_s or 0) or (self.after_s or 0) < 0:
+        if not is_time(self.at_s if self.after_s is None else self.after_s) or (self.after_s or 0) < 0:
             raise InvalidOption("after_s", self.after_s, "it must be 0 or more seconds")
 
 

@@ -1,6 +1,6 @@
 """Be told once that an actor is gone for good."""
 
-from typing import Self
+from typing import NoReturn, Self
 
 import trio
 from outcome import Error, Value
@@ -22,13 +22,13 @@ def monitor(address: Address) -> "Monitor":
 
 
 class Monitor:
-    """Wait for the down notice of one actor. Made by `monitor`."""
+    """Wait for the down notice of one actor. Made by `monitor`; open as long as any block with it is."""
 
-    __slots__ = ("_address", "_is_open", "_notice", "_waiters")
+    __slots__ = ("_address", "_notice", "_opened", "_waiters")
 
     def __init__(self, address: Address) -> None:
         self._address = address
-        self._is_open = False
+        self._opened = 0
         self._notice: Down | None = None
         self._waiters: dict[Task, None] = {}
 
@@ -54,7 +54,7 @@ class Monitor:
         if self._notice is not None:
             await checkpoint()
             return self._notice
-        if not self._is_open:
+        if not self._opened:
             raise MonitorNotOpen(seat.label)
         self._waiters[task] = None
 
@@ -74,14 +74,26 @@ class Monitor:
 
     async def __aenter__(self) -> Self:
         await checkpoint()
-        seat_behind(self._address).watch(self._notify)
-        self._is_open = True
+        self._opened += 1
+        if self._opened == 1 and self._notice is None:
+            seat_behind(self._address).watch(self._notify)
         return self
 
     async def __aexit__(self, *_error: object) -> None:
-        self._is_open = False
+        self._opened -= 1
+        if self._opened:
+            return
         seat = seat_behind(self._address)
         seat.unwatch(self._notify)
         waiters, self._waiters = self._waiters, {}
         for task in waiters:
             reschedule(task, Error(MonitorNotOpen(seat.label)))
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, _memo: object) -> Self:
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a monitor belongs to its run, and to no pickle: send the actor's name instead")

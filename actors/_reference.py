@@ -1,7 +1,7 @@
 """What callers hold: tell, ask, stop and look at an actor, over all its generations."""
 
 import math
-from typing import Generic, TypeVar
+from typing import Generic, NoReturn, Self, TypeVar
 
 from outcome import Value
 from trio.lowlevel import (
@@ -94,6 +94,17 @@ class Address:
         seat.watch(notify)
         notice: Down = await wait_task_rescheduled(abort)
         return notice
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, _memo: object) -> Self:
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            f"a reference to {self._seat.label} belongs to its run, and to no pickle: send its name instead"
+        )
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Address) and other._seat is self._seat

@@ -37,8 +37,10 @@ class Backoff:
 
     def delay_s(self, attempt: int, chance: float) -> float:
         """Return the delay before restart number ``attempt`` (from 1), for a ``chance`` in [0, 1)."""
-        # Beyond 64 doublings a float overflows; every sensible max_s is reached long before.
-        plain = min(self.max_s, self.first_s * self.factor ** min(attempt - 1, 64))
+        try:
+            plain = min(self.max_s, self.first_s * float(self.factor) ** (attempt - 1))
+        except OverflowError:  # No float can hold it, and max_s was reached long before.
+            plain = self.max_s
         return plain * (1 + self.jitter * (2 * chance - 1))
 
     def fastest_s(self, restarts: int) -> float:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Awaitable, Callable
 from contextvars import Context
 from types import CoroutineType
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, Self, TypeVar, cast
 
 import trio
 from trio.lowlevel import cancel_shielded_checkpoint, current_task
@@ -178,6 +178,15 @@ class Child:
         self._waiters: list[trio.lowlevel.Task] | None = None
         # The handle of a nested supervisor or pool, which outlives its generations.
         self._owned: Any = None
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, _memo: object) -> Self:
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"the handle of {self.path} belongs to its run, and to no pickle: send its path instead")
 
     def __repr__(self) -> str:
         return f"<Child {self.path} generation {self.generation} {self.state.value}>"

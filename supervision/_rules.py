@@ -1,6 +1,7 @@
 """What a value must be to be used: each rule refuses with the field's name, before anything has changed."""
 
 import enum
+import sys
 import unicodedata
 from typing import Any, Final, NoReturn, TypeGuard
 
@@ -52,7 +53,10 @@ def check_seconds(field: str, value: object, *, zero: str | None = None, infinit
 
 def is_number(value: object) -> TypeGuard[float]:
     """Whether it can be reckoned with; a bool is an int in Python, but True is no time."""
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    if isinstance(value, int) and not isinstance(value, bool):
+        # One that no float can hold cannot be added to a time.
+        return abs(value) <= sys.float_info.max
+    return isinstance(value, float)
 
 
 def check_whole(field: str, value: Any, *, low: int, high: int | None = None) -> None:
@@ -89,6 +93,8 @@ def shown(value: object, longest: int = 80) -> str:
     if isinstance(value, str):
         cut = ascii(value[:longest])
         return cut if len(value) <= longest else f"{cut} and {len(value) - longest} more characters"
+    if isinstance(value, int) and not -sys.float_info.max <= value <= sys.float_info.max:
+        return f"a number of {value.bit_length()} bits"  # Python writes out none of more than 4,300 digits.
     if value is None or isinstance(value, int | float | enum.Enum):
         return ascii(value)[:longest]
     # Its own repr may hold secrets, be endless or raise.

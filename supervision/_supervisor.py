@@ -3,7 +3,7 @@
 # pyright: reportPrivateUsage=false
 # A handle's private half belongs to its package; users see only its public one.
 
-from typing import Any, cast
+from typing import Any, NoReturn, Self, cast
 
 import attrs
 import trio
@@ -67,6 +67,15 @@ class _Overseer:
         """Return a frozen picture of everything below; of each pool at most so many children."""
         check_whole("tree.pool_children_max", pool_children_max, low=0)
         return self._working().picture(pool_children_max)
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, _memo: object) -> Self:
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"the handle of {self._path} belongs to its run, and to no pickle: send its path instead")
 
     def events(self, *, capacity: int = 1024) -> Events:
         """Open a bounded stream of what happens here and below: ``async with root.events() as events``."""

@@ -219,3 +219,22 @@ async def test_a_cancellation_kept_from_elsewhere_and_raised_by_a_child_is_a_cra
         await a.wait_started()
         assert sibling.generation == 1
         assert lowest.statistics().restarts == 1
+
+
+@pytest.mark.parametrize("value", [10**400, 10**5000], ids=["400 digits", "5000 digits"])
+def test_a_time_that_cannot_be_reckoned_with_is_refused_when_it_is_given(value: Any) -> None:
+    """It was an overflow in the middle of the supervisor's step, which left the child in two states."""
+    with pytest.raises(sv.InvalidSpec, match="bits"):
+        sv.ChildSpec("a", idles, shutdown_s=value)
+    with pytest.raises(sv.InvalidSpec, match="bits"):
+        sv.ChildSpec("a", idles, start_timeout_s=value)
+    with pytest.raises(sv.InvalidSpec, match=r"Backoff\.factor"):
+        sv.Backoff(factor=value)
+
+
+@pytest.mark.parametrize("factor", [1e300, 10**6, 1.0])
+def test_a_steep_backoff_reaches_its_longest_delay_and_stays_there(factor: float) -> None:
+    """It was an overflow at the 54th crash, in the middle of the supervisor's step."""
+    backoff = sv.Backoff(first_s=0.1, factor=factor, max_s=30.0, jitter=0.0)
+    longest = 30.0 if factor > 1 else 0.1
+    assert [backoff.delay_s(attempt, 0.5) for attempt in (60, 65, 10_000)] == [longest] * 3
