@@ -7,7 +7,6 @@ Waits that have ended are swept out in passing: the book never holds more than t
 import heapq
 import itertools
 import math
-import sys
 from collections import deque
 from typing import Final, Protocol
 
@@ -28,7 +27,7 @@ def check_timeout(timeout_s: float) -> None:
 def is_time(value: object) -> bool:
     """Whether it can be added to a time. A bool is an int in Python, but True is no time."""
     if isinstance(value, int) and not isinstance(value, bool):
-        return abs(value) <= sys.float_info.max
+        return value.bit_length() <= 1023
     return isinstance(value, float) and not math.isnan(value)
 
 

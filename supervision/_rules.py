@@ -1,7 +1,6 @@
 """What a value must be to be used: each rule refuses with the field's name, before anything has changed."""
 
 import enum
-import sys
 import unicodedata
 from typing import Any, Final, NoReturn, TypeGuard
 
@@ -55,7 +54,7 @@ def is_number(value: object) -> TypeGuard[float]:
     """Whether it can be reckoned with; a bool is an int in Python, but True is no time."""
     if isinstance(value, int) and not isinstance(value, bool):
         # One that no float can hold cannot be added to a time.
-        return abs(value) <= sys.float_info.max
+        return value.bit_length() <= 1023
     return isinstance(value, float)
 
 
@@ -93,7 +92,7 @@ def shown(value: object, longest: int = 80) -> str:
     if isinstance(value, str):
         cut = ascii(value[:longest])
         return cut if len(value) <= longest else f"{cut} and {len(value) - longest} more characters"
-    if isinstance(value, int) and not -sys.float_info.max <= value <= sys.float_info.max:
+    if isinstance(value, int) and value.bit_length() > 1023:
         return f"a number of {value.bit_length()} bits"  # Python writes out none of more than 4,300 digits.
     if value is None or isinstance(value, int | float | enum.Enum):
         return ascii(value)[:longest]

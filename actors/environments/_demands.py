@@ -4,7 +4,6 @@ What is refused is shown by its type, unless it is a small number: it may be hug
 """
 
 import math
-import sys
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any, TypeAlias, TypeGuard, cast
@@ -117,5 +116,5 @@ def offering(method: str) -> Demand:
 
 def _is_number(value: object) -> TypeGuard[float]:
     if isinstance(value, int) and not isinstance(value, bool):
-        return abs(value) <= sys.float_info.max  # Else it cannot be added to a time.
+        return value.bit_length() <= 1023  # Else it cannot be added to a time.
     return isinstance(value, float)
