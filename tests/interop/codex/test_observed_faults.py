@@ -22,7 +22,7 @@ from actors.harness import ChannelClosed, DirectoryNotEmpty, NotFound, WebSocket
 from actors.relay import Data, decode
 from tests.actors.executor.client import Refused
 from tests.interop.codex.bodies import OURS, Place, open_place, open_world
-from tests.interop.codex.test_processes import b64
+from tests.interop.codex.test_processes import b64, wait_output
 
 SOON_S = 15.0
 
@@ -141,9 +141,7 @@ async def test_18_a_termination_may_ask_first_and_reaches_who_left_the_group(our
     async with our_place.talk() as client:
         script = "trap 'echo asked; exit 5' TERM; setsid sleep 1000 & echo $!; while :; do sleep 0.05; done"
         await client.start("p", "/bin/sh", "-c", script)
-        while b"\n" not in client.output("p"):
-            await client.call("process/read", processId="p", waitMs=1000)
-        daemon = int(client.output("p").split()[0])
+        daemon = int(await wait_output(client, "p", b"\n"))
         assert await client.call("process/terminate", processId="p", graceMs=10_000) == {"running": True}
         closed = await client.finish("p")
         exited = await client.wait_news("process/exited", "p")

@@ -26,7 +26,8 @@ def joined(chunks: list[dict[str, Any]]) -> bytes:
     return b"".join(base64.b64decode(chunk["chunk"]) for chunk in chunks)
 
 
-async def wait_output(client: Client, process_id: str, said: bytes) -> None:
+async def wait_output(client: Client, process_id: str, said: bytes) -> bytes:
+    """Read until something was said; gives all of it. News of it may come later than the answers."""
     after_seq = 0
     seen = b""
     while said not in seen:
@@ -34,6 +35,7 @@ async def wait_output(client: Client, process_id: str, said: bytes) -> None:
         seen += joined(answer["chunks"])
         after_seq = answer["nextSeq"] - 1
         assert not answer["closed"] or said in seen, seen
+    return seen
 
 
 async def test_a_start_says_who_and_that_there_is_no_sandbox(place: Place) -> None:
@@ -154,9 +156,8 @@ async def test_a_write_is_done_once_however_often_it_is_sent(place: Place) -> No
             answer = await client.call("process/write", processId="p", writeId="w", chunk=b64(chunk))
             assert answer == {"status": "accepted"}
         await client.call("process/write", processId="p", writeId="x", chunk=b64(b"last\n"))
-        await wait_output(client, "p", b"last\n")
 
-        assert client.output("p") == b"once\nlast\n"
+        assert await wait_output(client, "p", b"last\n") == b"once\nlast\n"
 
 
 async def test_what_cannot_be_written_says_why(place: Place) -> None:
@@ -222,8 +223,7 @@ async def test_an_interrupt_reaches_the_group(place: Place) -> None:
 async def test_a_termination_kills_the_group_and_tells_whether_it_ran(place: Place) -> None:
     async with place.talk() as client:
         await client.start("p", "/bin/sh", "-c", "trap '' TERM INT; sleep 100 & echo $!; wait")
-        await wait_output(client, "p", b"\n")
-        child = int(client.output("p"))
+        child = int(await wait_output(client, "p", b"\n"))
         assert await client.call("process/terminate", processId="p") == {"running": True}
         await client.finish("p")
         exited = await client.wait_news("process/exited", "p")
