@@ -181,7 +181,7 @@ async def test_21_what_went_wrong_is_told_with_its_path(our_place: Place) -> Non
 
     texts = {program.value.message, folder.value.message, file.value.message}
     assert texts == {"No such file or directory (os error 2)"}
-    assert [one.value.data["path"] for one in (program, folder, file)] == ["/no/such", "/no/folder", "/no/file"]
+    assert [(one.value.data or {})["path"] for one in (program, folder, file)] == ["/no/such", "/no/folder", "/no/file"]
 
 
 async def test_22_a_link_that_leads_nowhere_is_seen(our_place: Place) -> None:
