@@ -84,8 +84,12 @@ class Outgoing:
             Nothing was queued.
         """
         self._check_size(message)
-        # Not a whole turn of the scheduler: whoever sends without end comes to wait for room.
-        await trio.lowlevel.checkpoint_if_cancelled()
+        if lane.window.heeded:
+            # Not a whole turn of the scheduler: whoever sends without end comes to wait for room.
+            await trio.lowlevel.checkpoint_if_cancelled()
+        else:
+            # A peer in the field ends the stream when more than 128 messages reach it in a burst: let each one go.
+            await trio.lowlevel.checkpoint()
         still_open()
         while (lot := self._crowded(lane, len(message))) is not None:
             await lot.park()
