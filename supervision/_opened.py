@@ -49,8 +49,9 @@ class Opened:
             # Raised again below, unless something failed as well: a cancel must not hide a failure.
             cancelled = ours
         failures = [*self._failure(), *await self._leave_nursery()]
-        if left is not None and not isinstance(left, trio.Cancelled) and not _is_echo(left, failures):
-            failures.insert(0, left)
+        own = _own(left, failures)
+        if own is not None:
+            failures.insert(0, own)
         if len(failures) > 1:
             raise BaseExceptionGroup(f"{self._engine.path}: more than one thing failed", failures)
         outcome = failures[0] if failures else left or cancelled
@@ -108,7 +109,13 @@ def _unwrapped(error: BaseException) -> tuple[BaseException, ...]:
     return (error,)
 
 
-def _is_echo(left: BaseException, failures: list[BaseException]) -> bool:
-    """Whether the block only raised that a child or a supervisor was ended by the Ctrl-C that comes out here."""
+def _own(left: BaseException | None, failures: list[BaseException]) -> BaseException | None:
+    """What the block raised of its own: no cancellation, and nothing that only tells of the Ctrl-C that comes out here.
+
+    A nursery of the user's in the block gathers one cancellation a task, in a group.
+    """
     ended_by_force = any(not isinstance(failure, Exception) for failure in failures)
-    return ended_by_force and isinstance(left, StartAborted | SupervisorClosed)
+    echoes = (trio.Cancelled, StartAborted, SupervisorClosed) if ended_by_force else (trio.Cancelled,)
+    if failures and isinstance(left, BaseExceptionGroup):
+        return cast("BaseExceptionGroup[BaseException]", left).split(echoes)[1]
+    return None if isinstance(left, echoes) else left

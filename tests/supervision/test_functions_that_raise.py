@@ -9,10 +9,11 @@ place of Ctrl-C, a supervisor that ended without a word.
 
 import copy
 import pickle
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import pytest
 import trio
+import trio.testing
 
 import supervision as sv
 
@@ -238,3 +239,42 @@ def test_a_steep_backoff_reaches_its_longest_delay_and_stays_there(factor: float
     backoff = sv.Backoff(first_s=0.1, factor=factor, max_s=30.0, jitter=0.0)
     longest = 30.0 if factor > 1 else 0.1
     assert [backoff.delay_s(attempt, 0.5) for attempt in (60, 65, 10_000)] == [longest] * 3
+
+
+@pytest.mark.parametrize("tasks", [1, 3])
+@pytest.mark.parametrize("own", [None, E("of the block")])
+async def test_ctrl_c_in_a_child_comes_out_plain_although_the_block_waits_in_a_nursery(
+    tasks: int, own: Exception | None
+) -> None:
+    """The nursery of the block gathers a cancellation a task in a group, which came out beside the Ctrl-C."""
+    interrupt = KeyboardInterrupt()
+
+    async def waits() -> None:
+        await trio.sleep_forever()
+
+    async def fails_at_the_end() -> None:
+        try:
+            await trio.sleep_forever()
+        finally:
+            if own is not None:
+                raise own
+
+    async def commands(root: sv.Supervisor) -> None:
+        child = await root.start_child(sv.ChildSpec("b", idles))
+        await child.wait_stopped()
+        await root.start_child(sv.ChildSpec("c", idles))
+
+    with pytest.raises(BaseException) as caught:  # noqa: PT011  # Which one is what is looked at.
+        async with sv.open_root() as root, trio.open_nursery() as nursery:
+            for _ in range(tasks):
+                nursery.start_soon(waits)
+            nursery.start_soon(commands, root)
+            nursery.start_soon(fails_at_the_end)
+            await trio.testing.wait_all_tasks_blocked()
+            root.start_child_nowait(sv.ChildSpec("a", dies, interrupt))
+    if own is None:
+        assert caught.value is interrupt
+        return
+    both = cast("BaseExceptionGroup[BaseException]", caught.value)
+    assert both.exceptions[1:] == (interrupt,)
+    assert cast("ExceptionGroup[Exception]", both.exceptions[0]).exceptions == (own,)
