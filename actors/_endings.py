@@ -18,7 +18,7 @@ def ending_of(error: BaseException | None) -> Ending:
         return Ending.STOPPED
     if not isinstance(error, BaseExceptionGroup):  # The commonest, without another call.
         return Ending.KILLED if isinstance(error, trio.Cancelled) else Ending.CRASHED
-    return Ending.KILLED if without_cancellation(error) is None else Ending.CRASHED
+    return Ending.KILLED if without_cancellation(cast("BaseException", error)) is None else Ending.CRASHED
 
 
 def without_cancellation(error: BaseException | None) -> BaseException | None:

@@ -165,7 +165,7 @@ def spawn_machine_nowait(
     return MachineReference(seat)
 
 
-def spec_for(*options: Any) -> ChildSpec:
+def spec_for(*options: Any) -> ChildSpec[Any]:
     """Give the spec that all actors with these options share; what tells them apart is their seat."""
     try:
         return _spec_for(*options)
@@ -182,7 +182,7 @@ def _spec_for(
     start_timeout_s: float,
     backoff: Backoff | None,
     significant: bool,
-) -> ChildSpec:
+) -> ChildSpec[Any]:
     return ChildSpec(
         name, run,
         restart=restart, shutdown_s=shutdown_s, start_timeout_s=start_timeout_s, backoff=backoff,
@@ -204,7 +204,7 @@ def check_cast(make: Callable[..., Any], base: type[Performer], name: str | None
     return name_of(make) if name is None else name
 
 
-async def place(supervisor: Supervisor | Pool, spec: ChildSpec, seat: Seat) -> None:
+async def place(supervisor: Supervisor | Pool, spec: ChildSpec[Any], seat: Seat) -> None:
     """Start the child behind a seat, and wait until it is up."""
     try:
         child = await supervisor.start_child(spec, seat)
@@ -214,7 +214,7 @@ async def place(supervisor: Supervisor | Pool, spec: ChildSpec, seat: Seat) -> N
     seat.has_child(child)
 
 
-def place_nowait(supervisor: Supervisor | Pool, spec: ChildSpec, seat: Seat) -> None:
+def place_nowait(supervisor: Supervisor | Pool, spec: ChildSpec[Any], seat: Seat) -> None:
     """Register the child behind a seat."""
     seat.has_child(supervisor.start_child_nowait(spec, seat))
 

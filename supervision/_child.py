@@ -7,7 +7,7 @@ import math
 from collections.abc import Awaitable, Callable
 from contextvars import Context
 from types import CoroutineType
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, Self, TypeVar, cast, overload
 
 import trio
 from trio.lowlevel import cancel_shielded_checkpoint, current_task
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["Child", "ChildStatus"]
 
 T_contra = TypeVar("T_contra", contravariant=True)
+V_co = TypeVar("V_co", covariant=True)
 
 _DOWN = frozenset({ChildState.STOPPED, ChildState.GONE})
 
@@ -39,12 +40,20 @@ class Sleeper(Protocol):
         ...
 
 
-class ChildStatus(Generic[T_contra]):
+if TYPE_CHECKING:
+    # To checkers it is one of trio's, so that functions written for `nursery.start` keep the type of their value.
+    # At run time that base would bring a dict for each child.
+    from trio import TaskStatus as _TaskStatus
+else:
+    _TaskStatus = Generic
+
+
+class ChildStatus(_TaskStatus[T_contra]):
     """What one generation of a child is given as ``task_status``: how it speaks to its supervisor."""
 
     __slots__ = ("_child", "_fault", "_inside", "_on_stop", "_pressed", "_scope", "_sleeper", "generation")
 
-    def __init__(self, child: "Child", generation: int) -> None:
+    def __init__(self, child: "Child[Any]", generation: int) -> None:
         self._child = child
         self._on_stop: Callable[[], object] | None = None
         self._scope: trio.CancelScope | None = None
@@ -73,10 +82,14 @@ class ChildStatus(Generic[T_contra]):
         return self._child.path
 
     @property
-    def child(self) -> "Child":
+    def child(self) -> "Child[Any]":
         """The child this is a generation of."""
         return self._child
 
+    @overload
+    def started(self: "ChildStatus[None]", value: None = None) -> None: ...
+    @overload
+    def started(self, value: T_contra) -> None: ...
     def started(self, value: T_contra | None = None) -> None:
         """Say that the child can serve; ``value`` becomes `Child.value`. Once only."""
         self._child._engine.child_started(self._child, self.generation, value)
@@ -160,8 +173,8 @@ class ChildStatus(Generic[T_contra]):
         return how
 
 
-class Child:
-    """A handle to one child over all its generations. Given by a supervisor, never made."""
+class Child(Generic[V_co]):
+    """A handle to one child over all its generations, typed by its value. Given by a supervisor, never made."""
 
     __slots__ = ("_context", "_engine", "_entry", "_owned", "_status", "_subject", "_value", "_waiters")
 
@@ -217,9 +230,9 @@ class Child:
         return self._entry.generation
 
     @property
-    def value(self) -> Any:
-        """What its latest generation gave to ``task_status.started()``."""
-        return self._value
+    def value(self) -> V_co:
+        """What its latest generation gave to ``task_status.started()``; None before the first one has said started."""
+        return cast("V_co", self._value)
 
     async def wait_started(self) -> None:
         """Wait until it is up.
@@ -275,7 +288,7 @@ class Child:
 
 
 async def live(  # noqa: C901, PLR0915 - a coroutine more on the stack of each idle child weighs 300 bytes
-    child: Child, status: ChildStatus[Any]
+    child: Child[Any], status: ChildStatus[Any]
 ) -> None:
     """Run generations of a child and tell its supervisor how each ended, whatever happens.
 
@@ -337,7 +350,7 @@ def _is_stray(error: BaseException) -> bool:
     return stray and trio.current_effective_deadline() != -math.inf
 
 
-def body_of(child: Child, status: ChildStatus[Any]) -> Awaitable[object]:
+def body_of(child: Child[Any], status: ChildStatus[Any]) -> Awaitable[object]:
     """Call the function that a child is."""
     spec = child._entry.spec
     if not isinstance(spec, ChildSpec):

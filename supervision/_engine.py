@@ -87,7 +87,7 @@ class Engine:
         # The clock of the run by itself: `trio.current_time` looks it up each time.
         self._now_s = trio.lowlevel.current_clock().current_time
         # While the end of a generation is judged whose task can go on: its child, and what it goes on with.
-        self._leaving: Child | None = None
+        self._leaving: Child[Any] | None = None
         self._following: ChildStatus[Any] | None = None
 
     # --- Telling and obeying ---
@@ -117,7 +117,7 @@ class Engine:
 
     def _start(self, order: Start) -> None:
         entry = order.entry
-        child: Child = entry.handle
+        child: Child[Any] = entry.handle
         status: ChildStatus[Any] = ChildStatus(child, entry.generation)
         child._status = status
         if child is self._leaving:
@@ -128,19 +128,19 @@ class Engine:
             child._context.run(self._spawn, child, status)
         self.timers.set_start(entry, order.wake_at_s)
 
-    def _spawn(self, child: Child, status: ChildStatus[Any]) -> None:
+    def _spawn(self, child: Child[Any], status: ChildStatus[Any]) -> None:
         assert self._nursery is not None, "orders come only while the supervisor is open"
         self._nursery.start_soon(live, child, status, name=child._entry.name)
 
     def _ask(self, order: Ask) -> None:
         self.timers.set(order.entry, order.wake_at_s)
-        child: Child = order.entry.handle
+        child: Child[Any] = order.entry.handle
         if child._status is not None:
             child._status._ask()
 
     def _kill(self, order: Kill) -> None:
         self.timers.set(order.entry, order.wake_at_s)
-        child: Child = order.entry.handle
+        child: Child[Any] = order.entry.handle
         if child._status is not None:
             child._status._kill()
 
@@ -154,7 +154,7 @@ class Engine:
         entry = order.entry
         if entry.timer is not None:
             self.timers.clear(entry)
-        child: Child = entry.handle
+        child: Child[Any] = entry.handle
         child._status = None
         if isinstance(entry.spec, ChildSpec) and entry.spec.on_gone is not None:
             cause = entry.last_exit.cause if entry.last_exit is not None else None
@@ -195,7 +195,7 @@ class Engine:
 
     # --- News from children ---
 
-    def child_started(self, child: Child, generation: int, value: object) -> None:
+    def child_started(self, child: Child[Any], generation: int, value: object) -> None:
         """Pass on that a child said started."""
         entry = child._entry
         if entry.generation == generation and entry.state is RUNNING:
@@ -209,7 +209,7 @@ class Engine:
                 child._changed()
 
     def child_exited(
-        self, child: Child, generation: int, how: Exit, *, clean: bool, goes_on: bool
+        self, child: Child[Any], generation: int, how: Exit, *, clean: bool, goes_on: bool
     ) -> ChildStatus[Any] | None:
         """Pass on that a generation of a child has ended; give the one that its task shall go on with, if it can."""
         entry = child._entry
@@ -229,7 +229,7 @@ class Engine:
     def _woke(self, entry: Entry, generation: int) -> None:
         self.feed(Woke(entry, generation))
         if entry.stuck:
-            child: Child = entry.handle
+            child: Child[Any] = entry.handle
             child._changed()
 
     async def serve_nested(self, spec: SupervisorSpec | PoolSpec, status: ChildStatus[Any]) -> None:
@@ -238,7 +238,7 @@ class Engine:
 
     # --- Commands ---
 
-    def add_nowait(self, spec: AnySpec, subject: object = NO_SUBJECT) -> tuple[Child, Ticket]:
+    def add_nowait(self, spec: AnySpec, subject: object = NO_SUBJECT) -> tuple[Child[Any], Ticket]:
         """Take in a child and schedule its start."""
         if type(spec) not in SPEC_KINDS:
             check_spec("spec", spec)
@@ -248,14 +248,14 @@ class Engine:
             raise SupervisorClosed(self.path)
         # The only generation of a temporary child in a pool starts right here, in the context of whoever adds it.
         once = self.plan.is_pool and spec.restart is TEMPORARY and not self._obeying
-        child = Child(self, spec, None if once else copy_context(), subject)
+        child: Child[Any] = Child(self, spec, None if once else copy_context(), subject)
         ticket = Ticket()
         self.feed(Add(child._entry, ticket))
         if ticket.verdict is not None and ticket.verdict is not Verdict.START_FAILED:
             raise_refused(self.path, ticket, spec.name)
         return child, ticket
 
-    async def add(self, spec: AnySpec, subject: object = NO_SUBJECT) -> Child:
+    async def add(self, spec: AnySpec, subject: object = NO_SUBJECT) -> Child[Any]:
         """Take in a child and wait until it is up."""
         child, ticket = self.add_nowait(spec, subject)
         await self.answered(ticket, undo=child._entry)

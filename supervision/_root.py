@@ -92,7 +92,7 @@ def open_root(
     strategy: Strategy = Strategy.ONE_FOR_ONE,
     intensity: RestartIntensity | None = None,
     auto_shutdown: AutoShutdown = AutoShutdown.NEVER,
-    children: tuple[ChildSpec | SupervisorSpec | PoolSpec, ...] = (),
+    children: tuple[ChildSpec[Any] | SupervisorSpec | PoolSpec, ...] = (),
     cancel_grace_s: float = 30.0,
 ) -> AbstractAsyncContextManager[Supervisor]:
     """Open a root supervisor around a block: ``async with open_root() as root``.

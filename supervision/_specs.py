@@ -3,7 +3,7 @@
 import enum
 import math
 from collections.abc import Awaitable, Callable, Iterable
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar, overload
 
 import attrs
 
@@ -13,7 +13,17 @@ from supervision._functions import check_function
 from supervision._intensity import RestartIntensity
 from supervision._rules import check_kind, check_name, check_seconds, refuse, shown
 
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from supervision._signatures import ChildOptions, Run, RunWithOne, RunWithThree, RunWithTwo
+
 __all__ = ["AutoShutdown", "ChildSpec", "PoolSpec", "Restart", "Strategy", "SupervisorSpec"]
+
+V = TypeVar("V")
+A = TypeVar("A")
+B = TypeVar("B")
+C = TypeVar("C")
 
 
 class Restart(enum.Enum):
@@ -68,8 +78,10 @@ class AutoShutdown(enum.Enum):
 
 
 @attrs.frozen(init=False, eq=False)
-class ChildSpec:
-    """How to start, restart and stop one child.
+class ChildSpec(Generic[V]):
+    """How to start, restart and stop one child; typed by what the child gives to ``task_status.started()``.
+
+    Type checkers see that for functions of up to three arguments; with more, or with a subject, it is Any.
 
     Attributes:
         name: Unique in its supervisor, in a pool only a label: 1 to 256 characters that print as themselves, in
@@ -101,6 +113,26 @@ class ChildSpec:
     on_gone: Callable[..., object] | None
     enters_late: bool
 
+    @overload
+    def __init__(self, name: str, run: "Run[V]", /, **options: "Unpack[ChildOptions]") -> None: ...
+    @overload
+    def __init__(self, name: str, run: "RunWithOne[A, V]", a: A, /, **options: "Unpack[ChildOptions]") -> None: ...
+    @overload
+    def __init__(
+        self, name: str, run: "RunWithTwo[A, B, V]", a: A, b: B, /, **options: "Unpack[ChildOptions]"
+    ) -> None: ...
+    @overload
+    def __init__(
+        self, name: str, run: "RunWithThree[A, B, C, V]", a: A, b: B, c: C, /, **options: "Unpack[ChildOptions]"
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: "ChildSpec[Any]",
+        name: str,
+        run: Callable[..., Awaitable[object]],
+        *args: Any,
+        **options: "Unpack[ChildOptions]",
+    ) -> None: ...
     def __init__(
         self,
         name: str,
@@ -233,7 +265,7 @@ class NoSubject:
 
 NO_SUBJECT: Final = NoSubject()
 
-AnySpec = ChildSpec | SupervisorSpec | PoolSpec
+AnySpec = ChildSpec[Any] | SupervisorSpec | PoolSpec
 """Whatever a supervisor can have as a child."""
 
 SPEC_KINDS: Final[frozenset[type]] = frozenset({ChildSpec, SupervisorSpec, PoolSpec})

@@ -3,7 +3,7 @@
 # pyright: reportPrivateUsage=false
 # A handle's private half belongs to its package; users see only its public one.
 
-from typing import Any, NoReturn, Self, cast
+from typing import Any, NoReturn, Self, TypeVar, cast, overload
 
 import attrs
 import trio
@@ -16,11 +16,13 @@ from supervision._hub import Events, Hub
 from supervision._intensity import RestartIntensity
 from supervision._news import DeleteAsked, RestartAsked, StopAsked
 from supervision._rules import check_kind, check_whole, refuse
-from supervision._specs import NO_SUBJECT, AnySpec, AutoShutdown, PoolSpec, Restart, Strategy, SupervisorSpec
+from supervision._specs import NO_SUBJECT, AnySpec, AutoShutdown, ChildSpec, PoolSpec, Restart, Strategy, SupervisorSpec
 from supervision._states import Ticket
 from supervision._tree import SupervisorNode
 
 __all__ = ["Pool", "Supervisor", "SupervisorStatistics"]
+
+V = TypeVar("V")
 
 
 @attrs.frozen(kw_only=True)
@@ -92,7 +94,7 @@ class _Overseer:
             restarts_in_window=plan.window.count(trio.current_time()),
         )
 
-    def children(self) -> tuple[Child, ...]:
+    def children(self) -> tuple[Child[Any], ...]:
         """Return handles to its children, in start order."""
         return tuple(entry.handle for entry in self._working().plan.entries)
 
@@ -105,7 +107,11 @@ class _Overseer:
 class Supervisor(_Overseer):
     """Keeps named children alive by one strategy and one shared restart budget. Given, never made."""
 
-    async def start_child(self, spec: AnySpec, subject: object = NO_SUBJECT) -> Child:
+    @overload
+    async def start_child(self, spec: ChildSpec[V], subject: object = NO_SUBJECT) -> Child[V]: ...
+    @overload
+    async def start_child(self, spec: AnySpec, subject: object = NO_SUBJECT) -> Child[Any]: ...
+    async def start_child(self, spec: AnySpec, subject: object = NO_SUBJECT) -> Child[Any]:
         """Start a child and wait until it says started.
 
         Args:
@@ -125,7 +131,11 @@ class Supervisor(_Overseer):
         """
         return await self._working().add(spec, subject)
 
-    def start_child_nowait(self, spec: AnySpec, subject: object = NO_SUBJECT) -> Child:
+    @overload
+    def start_child_nowait(self, spec: ChildSpec[V], subject: object = NO_SUBJECT) -> Child[V]: ...
+    @overload
+    def start_child_nowait(self, spec: AnySpec, subject: object = NO_SUBJECT) -> Child[Any]: ...
+    def start_child_nowait(self, spec: AnySpec, subject: object = NO_SUBJECT) -> Child[Any]:
         """Take in a child and schedule its start; it is visible on return.
 
         Raises:
@@ -133,7 +143,7 @@ class Supervisor(_Overseer):
         """
         return self._working().add_nowait(spec, subject)[0]
 
-    async def stop_child(self, child: str | Child) -> None:
+    async def stop_child(self, child: str | Child[Any]) -> None:
         """Stop a child and wait until it has ended; it is not brought back. A temporary child is forgotten.
 
         Raises:
@@ -146,7 +156,7 @@ class Supervisor(_Overseer):
         ticket, target = Ticket(), _target(child)
         await self._working().command(StopAsked(target, ticket), ticket, _name(child))
 
-    async def restart_child(self, child: str | Child) -> Child:
+    async def restart_child(self, child: str | Child[Any]) -> Child[Any]:
         """Start a stopped child again and wait until it says started.
 
         Raises:
@@ -162,11 +172,10 @@ class Supervisor(_Overseer):
         news = RestartAsked(_target(child), ticket)
         await engine.command(news, ticket, _name(child), undo_start=True)
         assert ticket.entry is not None, "a start that went well has a child"
-        handle = ticket.entry.handle
-        assert isinstance(handle, Child), "a child that is up has its handle"
+        handle: Child[Any] = ticket.entry.handle
         return handle
 
-    def delete_child(self, child: str | Child) -> None:
+    def delete_child(self, child: str | Child[Any]) -> None:
         """Forget a stopped child.
 
         Raises:
@@ -177,13 +186,13 @@ class Supervisor(_Overseer):
         ticket = Ticket()
         self._working().command_nowait(DeleteAsked(_target(child), ticket), ticket, _name(child))
 
-    def child(self, name: str) -> Child | None:
+    def child(self, name: str) -> Child[Any] | None:
         """Return the child of this name, if there is one."""
         check_kind("child.name", name, str)
         entry = self._working().plan.find(name)
         if entry is None:
             return None
-        child: Child = entry.handle
+        child: Child[Any] = entry.handle
         return child
 
     async def start_supervisor(
@@ -262,7 +271,11 @@ class Pool(_Overseer):
     def __len__(self) -> int:
         return len(self._engine.plan.entries) if self._engine is not None else 0
 
-    async def start_child(self, spec: AnySpec, subject: object = NO_SUBJECT) -> Child:
+    @overload
+    async def start_child(self, spec: ChildSpec[V], subject: object = NO_SUBJECT) -> Child[V]: ...
+    @overload
+    async def start_child(self, spec: AnySpec, subject: object = NO_SUBJECT) -> Child[Any]: ...
+    async def start_child(self, spec: AnySpec, subject: object = NO_SUBJECT) -> Child[Any]:
         """Start a child and wait until it says started; its name is only a label.
 
         Args:
@@ -279,7 +292,11 @@ class Pool(_Overseer):
         """
         return await self._working().add(spec, subject)
 
-    def start_child_nowait(self, spec: AnySpec, subject: object = NO_SUBJECT) -> Child:
+    @overload
+    def start_child_nowait(self, spec: ChildSpec[V], subject: object = NO_SUBJECT) -> Child[V]: ...
+    @overload
+    def start_child_nowait(self, spec: AnySpec, subject: object = NO_SUBJECT) -> Child[Any]: ...
+    def start_child_nowait(self, spec: AnySpec, subject: object = NO_SUBJECT) -> Child[Any]:
         """Take in a child and schedule its start; it is visible on return.
 
         Raises:
@@ -287,7 +304,7 @@ class Pool(_Overseer):
         """
         return self._working().add_nowait(spec, subject)[0]
 
-    async def stop_child(self, child: Child) -> None:
+    async def stop_child(self, child: Child[Any]) -> None:
         """Stop a child and wait until it has ended; it is forgotten. One that is gone already is fine.
 
         Raises:
@@ -301,7 +318,7 @@ class Pool(_Overseer):
         await self._working().command(StopAsked(child._entry, ticket), ticket, child.name)
 
 
-def _target(child: str | Child) -> Any:
+def _target(child: str | Child[Any]) -> Any:
     if isinstance(child, Child):
         return child._entry
     if not isinstance(cast("object", child), str):
@@ -309,5 +326,5 @@ def _target(child: str | Child) -> Any:
     return child
 
 
-def _name(child: str | Child) -> str:
+def _name(child: str | Child[Any]) -> str:
     return child if isinstance(child, str) else child.name

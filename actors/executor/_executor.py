@@ -79,7 +79,7 @@ class Executor:
     def _requests_of(self, outbox: Outbox, nursery: trio.Nursery) -> Requests:
         # Open files belong to a connection, so each has handlers of its own for them.
         files = FileRequests(self._files, outbox, nursery)
-        http = {} if self._http is None else HttpRequests(self._http, outbox).handlers()
+        http: Handlers = {} if self._http is None else HttpRequests(self._http, outbox).handlers()
         return Requests(
             sessions=self._sessions,
             handlers={

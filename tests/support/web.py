@@ -76,15 +76,16 @@ class Web:
 
 
 async def _receive(stream: trio.SocketStream) -> Asked | None:
-    http, request, body = h11.Connection(h11.SERVER), None, b""
+    http, body = h11.Connection(h11.SERVER), b""
+    request: h11.Request | None = None
     while True:
         match http.next_event():
             case h11.NEED_DATA:
                 if not (data := await stream.receive_some()):
                     return None
                 http.receive_data(bytes(data))
-            case h11.Request() as request:
-                pass
+            case h11.Request() as asked:
+                request = asked
             case h11.Data(data=data):
                 body += data
             case _:

@@ -74,7 +74,7 @@ async def _put_up(stack: AsyncExitStack, relay: Relay, narrator: Narrator, pace_
     root = await stack.enter_async_context(supervision.open_root("demo"))
     rendezvous = await root.start_child(ChildSpec("rendezvous", relay.run))
     executors = await root.start_supervisor("executors")
-    registry_url: str = rendezvous.value.url
+    registry_url = rendezvous.value.url
     registry = await stack.enter_async_context(open_registry_client(registry_url, bearer(relay.token)))
     manager = await stack.enter_async_context(open_manager(root))
     narrator.fact(f"a registry and rendezvous is embedded here, at {registry_url}")

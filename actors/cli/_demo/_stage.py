@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import attrs
 import trio
@@ -21,11 +21,12 @@ from actors.environments import (
     EnvironmentUnavailable,
     RegistryConnectProvider,
 )
-from actors.rendezvous import RegistryClient
+from actors.rendezvous import RegistryClient, Rendezvous
 from supervision import Child, ChildSpec, ChildStarted, Events, Supervisor
 
 __all__ = ["CountingProvider", "Stage", "restarted", "token_file"]
 
+T = TypeVar("T")
 _WAIT_S: Final = 10.0
 
 
@@ -50,7 +51,7 @@ class Stage:
 
     root: Supervisor
     relay: Relay
-    rendezvous: Child
+    rendezvous: Child[Rendezvous]
     executors: Supervisor
     manager: EnvironmentManager
     registry: RegistryClient
@@ -63,7 +64,7 @@ class Stage:
         """Give a provider that asks the demo's registry for one environment."""
         return CountingProvider(self.registry, environment_id)
 
-    def begin_executor(self, environment_id: str) -> Child:
+    def begin_executor(self, environment_id: str) -> Child[ExecutorProcess]:
         """Begin to start an executor process under the supervisor of executors; it registers itself."""
         place = RegistryPlace(
             registry_url=self.rendezvous.value.url, environment_id=environment_id, token_file=self.token_file
@@ -75,7 +76,7 @@ class Stage:
         """Wait until an executor process is registered, beginning to start it if need be."""
         child = self.executors.child(environment_id) or self.begin_executor(environment_id)
         await child.wait_started()
-        process: ExecutorProcess = child.value
+        process = child.value
         self.narrator.fact(f"executor process {process.pid} is registered as {process.environment_id}")
 
     def current(self, environment_id: str) -> Environment:
@@ -124,7 +125,7 @@ def _row(environment: Environment) -> Row:
     )
 
 
-async def restarted(child: Child, events: Events) -> Any:
+async def restarted(child: Child[T], events: Events) -> T:
     """Wait until a supervisor has brought a child back, and give what the new one says it is."""
     with trio.fail_after(_WAIT_S):
         async for event in events:

@@ -112,8 +112,7 @@ class _Numbered:
 
 
 def _rendezvous(stage: Stage) -> Rendezvous:
-    rendezvous: Rendezvous = stage.rendezvous.value
-    return rendezvous
+    return stage.rendezvous.value
 
 
 def _watch_of(environment: Environment) -> Watch[ConnectionState]:
