@@ -24,6 +24,10 @@ _MESSAGE_BYTES: Final = 64 * 1024
 _LIBC: Final = ctypes.CDLL(None, use_errno=True)
 
 
+def _only_wakes(number: int, frame: object, /) -> None:
+    """Take a signal whose only use is that it interrupts the wait."""
+
+
 class Missing(Exception):
     """A wall that cannot be had here, and why."""
 
@@ -206,7 +210,7 @@ class Guard:
         os.set_blocking(woken, False)
         os.set_blocking(wake, False)
         signal.set_wakeup_fd(wake)
-        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.signal(signal.SIGCHLD, _only_wakes)
         waiting = select.poll()
         waiting.register(self._host, select.POLLIN)
         waiting.register(woken, select.POLLIN)

@@ -2,7 +2,7 @@
 
 import ssl
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any, Final, TypeVar
 
@@ -231,7 +231,7 @@ class RunningHost:
 
 
 @asynccontextmanager
-async def open_host(listen: str, *, options: HostOptions | None = None) -> AsyncIterator[RunningHost]:
+async def open_host(listen: str, *, options: HostOptions | None = None) -> AsyncGenerator[RunningHost, None]:
     """Serve code sessions while the block runs.
 
     Args:

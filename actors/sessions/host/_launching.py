@@ -28,7 +28,7 @@ _READ: Final = (
     "/proc/meminfo", "/proc/stat", "/proc/sys/vm/overcommit_memory", "/sys/devices/system/cpu", "/sys/fs/cgroup",
 )  # fmt: skip
 _LOADERS: Final = "/lib*/ld-*.so*"
-WALLS: Final = ("no_new_privs", "landlock", "seccomp")
+WALLS: Final[tuple[str, ...]] = ("no_new_privs", "landlock", "seccomp")
 """What the guard builds; the limits of `_walls` come on top."""
 
 

@@ -36,7 +36,7 @@ _LATER: Final = "text('now it holds ' + load('answer'))"
 async def loses_its_code_host(stage: Stage) -> None:
     """The first call after the loss fails by itself, the next says what was lost, the one after it runs."""
     child = await stage.root.start_child(ChildSpec("code-host", CodeHost().run, shutdown_s=5.0))
-    host: CodeHostProcess = child.value
+    host = child.value
     stage.narrator.fact(f"host process {host.pid} runs JavaScript at {host.url}")
     with trio.fail_after(_WAIT_S):
         async with open_provider(host.url) as provider:
@@ -55,7 +55,7 @@ async def loses_its_code_host(stage: Stage) -> None:
     await stage.settle()
 
 
-async def _lose(stage: Stage, child: Child, session: Session, tools: "_Tools") -> None:
+async def _lose(stage: Stage, child: Child[CodeHostProcess], session: Session, tools: "_Tools") -> None:
     tools.deadly = True
     async with stage.root.events() as events:
         try:
@@ -64,7 +64,7 @@ async def _lose(stage: Stage, child: Child, session: Session, tools: "_Tools") -
             ended = f"{type(error).__name__}: {error}"
         stage.narrator.fact(f"host process {tools.pid} is killed while a cell waits for a tool")
         stage.check("the call that was under way fails by itself", not ended.startswith("got"), ended)
-        after: CodeHostProcess = await restarted(child, events)
+        after = await restarted(child, events)
     stage.check("the supervisor brings the host back", after.pid != tools.pid, f"process {after.pid}")
     try:
         lost = _text(await _run(session, _LATER, tools))
