@@ -95,7 +95,7 @@ class PlainLauncher:
     """Starts processes without walls."""
 
     def __init__(self, why: str) -> None:
-        self._missing = dict.fromkeys(WALLS, why)
+        self._missing: Mapping[str, str] = {str(wall): why for wall in WALLS}
 
     async def probe(self, place: str) -> Walls:
         """Say what stands around a process."""
