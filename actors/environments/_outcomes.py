@@ -4,6 +4,7 @@ Each caller is given an error of its own with the shared cause, so that one call
 """
 
 import enum
+from typing import Final
 
 from actors import ActorsError
 from actors.environments._connection import Phase
@@ -11,6 +12,9 @@ from actors.environments._errors import ConnectFailed, EnvironmentClosed, Enviro
 from actors.environments._gate import Gate
 from actors.environments._lifecycle import Lifecycle
 from actors.environments._status import EnvironmentStatus, StatusDisconnected, StatusPending, StatusReady
+
+SAID_CHARS_MAX: Final = 4096
+"""The longest text of somebody else's exception in a sentence of ours; the exception itself stays whole beside it."""
 
 
 class NotYet(enum.Enum):
@@ -80,6 +84,8 @@ def said_by(cause: BaseException | None) -> str:
         said = str(cause)
     except Exception:  # It is somebody else's, and what it says is asked for wherever it goes: all it says is its name.
         said = ""
+    if len(said) > SAID_CHARS_MAX:
+        return f"{said[:SAID_CHARS_MAX]} and {len(said) - SAID_CHARS_MAX} more characters"
     return said or type(cause).__name__
 
 

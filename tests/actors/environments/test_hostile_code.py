@@ -73,6 +73,17 @@ async def test_an_exception_that_cannot_speak_is_named_by_its_kind(nursery, auto
         assert environment.why().reasons[-1].text == "Speechless"
 
 
+async def test_an_exception_that_says_too_much_is_cut_in_texts_and_whole_as_the_cause(nursery, autojump_clock) -> None:
+    endless = ValueError("x" * 1_000_000)
+    async with open_manager_in_memory() as manager:
+        environment = manager.upsert("tools", ScriptedProvider(endless))
+        error = await (await start_wait(nursery, environment)).error()
+
+        assert str(error).endswith("x and 995904 more characters")
+        assert error.__cause__ is endless
+        assert await environment.status() == StatusDisconnected(str(error))
+
+
 async def test_an_error_that_cannot_say_whether_to_retry_is_final_and_the_wait_ends(nursery, autojump_clock) -> None:
     async with open_manager_in_memory() as manager:
         error = await (await start_wait(nursery, manager.upsert("tools", ScriptedProvider(Torn("x"))))).error()
