@@ -77,15 +77,21 @@ def connect_failed(life: Lifecycle, *, retryable: bool) -> ConnectFailed:
 
 
 def said_by(cause: BaseException | None) -> str:
-    """What an exception says, or at least what it is; a failed attempt is not wrapped in itself."""
+    """What an exception says, within bounds, or at least what it is; a failed attempt is not wrapped in itself."""
+    said = words_of(cause)
+    if len(said) <= SAID_CHARS_MAX:
+        return said
+    return f"{said[:SAID_CHARS_MAX]} and {len(said) - SAID_CHARS_MAX} more characters"
+
+
+def words_of(cause: BaseException | None) -> str:
+    """All that an exception says, for those who cut it themselves."""
     if isinstance(cause, ConnectFailed):
         return cause.inner
     try:
         said = str(cause)
     except Exception:  # It is somebody else's, and what it says is asked for wherever it goes: all it says is its name.
         said = ""
-    if len(said) > SAID_CHARS_MAX:
-        return f"{said[:SAID_CHARS_MAX]} and {len(said) - SAID_CHARS_MAX} more characters"
     return said or type(cause).__name__
 
 

@@ -27,7 +27,7 @@ from actors.environments._errors import (
 from actors.environments._from_thread import FromThread
 from actors.environments._gate import FailureReported, Gate, GateEvent, ProvisioningAbandoned, ReadyReported
 from actors.environments._given import Handle
-from actors.environments._outcomes import said_by
+from actors.environments._outcomes import words_of
 from actors.environments._printable import brief
 from actors.environments._ready_info import ReadyInfo, check_ready_info
 
@@ -177,5 +177,5 @@ def _abandon(body: Body, now_s: float, error: BaseException | None = None) -> No
 def _told(error: BaseException) -> str:
     """What was raised in the block of a registration: its name and its own words, within bounds."""
     name = type(error).__name__
-    said = "" if isinstance(error, trio.Cancelled) else said_by(error)
+    said = "" if isinstance(error, trio.Cancelled) else words_of(error)
     return brief(name if said in ("", name) else f"{name}: {said}")
