@@ -7,6 +7,8 @@ import pickle
 from collections.abc import Sequence
 from typing import Any, Final, Self
 
+from supervision import NotInThisRun as NotInRunOfTree
+
 __all__ = [
     "ActorGone",
     "ActorsError",
@@ -17,6 +19,7 @@ __all__ = [
     "LeftBehind",
     "MailboxDeadlock",
     "MailboxFull",
+    "NotInThisRun",
     "NotOnStage",
     "Refusal",
     "Undelivered",
@@ -174,6 +177,10 @@ class MonitorNotOpen(ActorsError):
     def __init__(self, label: str) -> None:
         super().__init__(f"the monitor of {label} is not open, no notice can come: `async with monitor(...) as down`")
         self.label = label
+
+
+class NotInThisRun(ActorsError, NotInRunOfTree):
+    """An actor was used from outside of the run of trio that it belongs to. Nothing was changed."""
 
 
 class NotOnStage(ActorsError):

@@ -51,9 +51,12 @@ async def ask_all(
         parts.append(part)
         inbox = seat.inbox
         if len(inbox) < seat.room and seat.task is not whole.task:
-            inbox.append(part)
             if seat.waiter is not None:
+                seat.sweeper.check_run(seat)
+                inbox.append(part)
                 seat.wake()
+            else:
+                inbox.append(part)
         else:
             try:
                 seat.accept_ask(part)

@@ -60,11 +60,13 @@ class MachineReference(Address, Generic[E_contra, S]):
         if type(given) is tuple and len(given) == 2 and given[1] == () and hasattr(given[0], "handle"):  # pyright: ignore[reportUnknownArgumentType]
             seat.machine = given[0]
         else:
+            seat.sweeper.check_run(seat)
             seat.take(event, given)
 
     def replace_machine(self, change: Callable[[S], S]) -> None:
         """Put another value in the machine's place, between two events; if `change` raises, nothing has changed."""
         seat = self._stage
+        seat.sweeper.check_run(seat)
         seat.check_open(change)
         machine = change(seat.machine)
         if not hasattr(machine, "handle"):

@@ -70,6 +70,7 @@ class MachineSeat(Seat):
 
     def deliver(self, event: Any) -> None:
         """Step the machine, whatever it orders; raise and change nothing if the event has no place."""
+        self.sweeper.check_run(self)
         self.check_open(event)
         self.take(event, self.machine.handle(event))
 

@@ -129,16 +129,21 @@ class Reference(Address, Generic[M_contra]):
         Raises:
             MailboxFull: There is no room and the policy is `WAIT` or `FAIL`. The error holds the message.
             LeftBehind: The actor is gone or stopping. The error holds the message.
+            NotInThisRun: The actor sleeps, and this thread is not in its run: use `trio.from_thread.run_sync`.
         """
         # The quick path in line; `Seat.accept` is the whole truth. See `actors/_queue.py` on `room`.
         seat = self._seat
         inbox = seat.inbox
         if len(inbox) < seat.room:
-            inbox.append(message)
             waiter = seat.waiter
-            if waiter is not None:
+            if waiter is None:
+                inbox.append(message)
+            else:
+                sweeper = seat.sweeper
+                sweeper.check_run(seat)
+                inbox.append(message)
                 seat.waiter = None
-                seat.sweeper.wakes += 1
+                sweeper.wakes += 1
                 if waiter.custom_sleep_data is PARKED:
                     reschedule(waiter, AWAKE)
         else:
@@ -174,6 +179,7 @@ class Reference(Address, Generic[M_contra]):
             LeftBehind: The actor is gone or stopping.
         """
         seat = self._seat
+        seat.sweeper.check_run(seat)
         seat.check_open(message)
         seat.put_control(Terminal(message))
         seat.wake()
@@ -213,11 +219,15 @@ class Reference(Address, Generic[M_contra]):
         ask.task = task = current_task()
         inbox = seat.inbox
         if len(inbox) < seat.room and seat.task is not task:
-            inbox.append(ask)
             waiter = seat.waiter
-            if waiter is not None:
+            if waiter is None:
+                inbox.append(ask)
+            else:
+                sweeper = seat.sweeper
+                sweeper.check_run(seat)
+                inbox.append(ask)
                 seat.waiter = None
-                seat.sweeper.wakes += 1
+                sweeper.wakes += 1
                 if waiter.custom_sleep_data is PARKED:
                     reschedule(waiter, AWAKE)
             parking = park()

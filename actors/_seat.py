@@ -116,6 +116,7 @@ class Seat(Queue):
 
     def accept(self, message: object) -> None:
         """Queue a told message, or raise what the policy says."""
+        self.sweeper.check_run(self)
         self.check_open(message)
         fate, displaced = self.put(message)
         if fate is Fate.FULL:
@@ -127,6 +128,7 @@ class Seat(Queue):
 
     def accept_ask(self, ask: Ask | Part) -> None:
         """Queue a question, put it in line, or raise what the policy says."""
+        self.sweeper.check_run(self)
         self.check_open(ask.message)
         if self.task is ask.task:
             raise WaitsForItself(self.label, "asks itself", "call the method that answers, or tell instead of asking")
@@ -188,6 +190,7 @@ class Seat(Queue):
 
     def ask_to_stop(self) -> None:
         """Stop for good: no more mail, what waits comes back, and the current message is the last."""
+        self.sweeper.check_run(self)
         if self.stop_asked or self.gone:
             return
         self.stop_asked = True
@@ -302,6 +305,7 @@ class Seat(Queue):
 
     def watch(self, notify: Callable[[Down], None]) -> None:
         """Call `notify` once, at the end; at once if that has come."""
+        self.sweeper.check_run(self)
         if self.gone:
             notify(self.down_notice())
             return
@@ -316,6 +320,7 @@ class Seat(Queue):
 
     def watch_for(self, other: "Seat") -> None:
         """Put the down notice of another actor in the control lane, once; a second wish changes nothing."""
+        self.sweeper.check_run(self)
         if self.watching is None:
             self.watching = {}
         watching = self.watching

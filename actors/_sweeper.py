@@ -5,11 +5,13 @@ sleeps; an ask touches it only when it must wake earlier than planned.
 """
 
 import math
+from typing import Protocol
 
 import trio
 from trio.lowlevel import RunVar
 
 from actors._deadlines import Deadlines, Wait
+from actors._errors import NotInThisRun
 
 __all__ = ["Sweeper", "sweeper_of_this_run"]
 
@@ -20,25 +22,46 @@ def sweeper_of_this_run() -> "Sweeper":
     """Give the sweeper of the current run."""
     try:
         return _sweepers.get()
+    except RuntimeError:  # No run at all in this thread.
+        raise NotInThisRun("an actor") from None
     except LookupError:
         sweeper = Sweeper()
         _sweepers.set(sweeper)
         return sweeper
 
 
+class Labelled(Protocol):
+    """What errors can name."""
+
+    @property
+    def label(self) -> str:
+        """How errors name it."""
+        ...
+
+
 class Sweeper(Deadlines):
     """End waits in time."""
 
-    __slots__ = ("_now_s", "_scope", "_wakes_s", "wakes")
+    __slots__ = ("_now_s", "_run", "_scope", "_wakes_s", "wakes")
 
     def __init__(self) -> None:
         super().__init__()
+        self._run = trio.lowlevel.current_root_task()
         self._scope: trio.CancelScope | None = None
         self._wakes_s = math.inf
         # How many actors were woken and asks answered in this run, by which a busy actor sees that others are awake.
         self.wakes = 0
         # The clock of the run by itself: `trio.current_time` looks it up each time.
         self._now_s = trio.lowlevel.current_clock().current_time
+
+    def check_run(self, seat: Labelled) -> None:
+        """Refuse a call from outside of this run, before it changes anything."""
+        try:
+            if trio.lowlevel.current_root_task() is self._run:
+                return
+        except RuntimeError:  # No run at all in this thread.
+            pass
+        raise NotInThisRun(seat.label)
 
     def watch(self, wait: Wait, timeout_s: float) -> None:
         """End `wait` after `timeout_s`, unless it has ended before."""

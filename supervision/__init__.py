@@ -11,6 +11,7 @@ from supervision._errors import ChildNotFound as ChildNotFound
 from supervision._errors import ChildWillNotStop as ChildWillNotStop
 from supervision._errors import Death as Death
 from supervision._errors import InvalidSpec as InvalidSpec
+from supervision._errors import NotInThisRun as NotInThisRun
 from supervision._errors import RestartIntensityExceeded as RestartIntensityExceeded
 from supervision._errors import ReturnedBeforeStarted as ReturnedBeforeStarted
 from supervision._errors import Shutdown as Shutdown
@@ -82,6 +83,7 @@ __all__ = [
     "Exit",
     "ExitKind",
     "InvalidSpec",
+    "NotInThisRun",
     "Pool",
     "PoolSpec",
     "Restart",

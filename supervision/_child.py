@@ -102,6 +102,7 @@ class ChildStatus(_TaskStatus[T_contra]):
         """
         if not callable(callback):
             refuse("on_stop", "must be a plain function without arguments", callback)
+        self._child._engine.hub.check_run(self._child.path)
         self._on_stop = callback
         if self._asked:
             self._ask()
@@ -266,6 +267,7 @@ class Child(Generic[V_co]):
 
     def request_stop(self) -> None:
         """Ask it to stop, in the way and with the time its spec says; not brought back. Does not wait."""
+        self._engine.hub.check_run(self.path)
         self._engine.request_stop(self._entry)
 
     async def _next_change(self) -> None:

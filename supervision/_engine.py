@@ -197,6 +197,7 @@ class Engine:
 
     def child_started(self, child: Child[Any], generation: int, value: object) -> None:
         """Pass on that a child said started."""
+        self.hub.check_run(self.path)
         entry = child._entry
         if entry.generation == generation and entry.state is RUNNING:
             raise RuntimeError(f"{child.path} said started twice")

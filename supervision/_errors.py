@@ -9,6 +9,7 @@ __all__ = [
     "ChildWillNotStop",
     "Death",
     "InvalidSpec",
+    "NotInThisRun",
     "RestartIntensityExceeded",
     "ReturnedBeforeStarted",
     "Shutdown",
@@ -50,6 +51,19 @@ class InvalidSpec(SupervisionError, ValueError):
         super().__init__(f"{field}: {rule}")
         self.field: str = field
         self.rule: str = rule
+
+
+class NotInThisRun(SupervisionError, RuntimeError):
+    """What belongs to one run of trio was used from outside of that run. Nothing was changed."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            f"{what} belongs to one run of trio, and this call came from outside of that run; nothing was changed. "
+            "From another thread write trio.from_thread.run_sync(function, *args), or trio.from_thread.run() for an "
+            "async function, with trio_token=trio.lowlevel.current_trio_token() of that run if trio did not start "
+            "the thread"
+        )
+        self.what: str = what
 
 
 class OutOfTurn(SupervisionError):

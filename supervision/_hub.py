@@ -7,6 +7,7 @@ from typing import Final, Protocol, Self
 import attrs
 import trio
 
+from supervision._errors import NotInThisRun
 from supervision._events import Event, EventsDropped
 from supervision._rules import check_whole
 
@@ -77,6 +78,16 @@ class Hub:
         self._listeners: list[Listener] = []
         self._reporters: set[Reporter] = set()
         self._position = 0
+        self._run = trio.lowlevel.current_root_task()
+
+    def check_run(self, path: str) -> None:
+        """Refuse a call from outside of the run that the tree belongs to, before it changes anything."""
+        try:
+            if trio.lowlevel.current_root_task() is self._run:
+                return
+        except RuntimeError:  # No run at all in this thread.
+            pass
+        raise NotInThisRun(path)
 
     def join(self, reporter: Reporter) -> None:
         """Let a plan report from now on, while somebody listens."""
@@ -168,6 +179,7 @@ class Events:
         Raises:
             trio.WouldBlock: There is none.
         """
+        self._hub.check_run(self.path)
         event = self._listener.take()
         if event is None:
             raise trio.WouldBlock

@@ -68,7 +68,7 @@ class _Overseer:
     def tree(self, *, pool_children_max: int = 20) -> SupervisorNode:
         """Return a frozen picture of everything below; of each pool at most so many children."""
         check_whole("tree.pool_children_max", pool_children_max, low=0)
-        return self._working().picture(pool_children_max)
+        return self._here().picture(pool_children_max)
 
     def __copy__(self) -> Self:
         return self
@@ -85,7 +85,7 @@ class _Overseer:
 
     def statistics(self) -> SupervisorStatistics:
         """Return its counters."""
-        plan = self._working().plan
+        plan = self._here().plan
         return SupervisorStatistics(
             children=len(plan.entries),
             active=plan.live,
@@ -97,6 +97,11 @@ class _Overseer:
     def children(self) -> tuple[Child[Any], ...]:
         """Return handles to its children, in start order."""
         return tuple(entry.handle for entry in self._working().plan.entries)
+
+    def _here(self) -> Engine:
+        """Give the engine to whoever changes something, or needs the clock: only within the run."""
+        self._hub.check_run(self._path)
+        return self._working()
 
     def _working(self) -> Engine:
         if self._engine is None:
@@ -129,7 +134,7 @@ class Supervisor(_Overseer):
         Cancelled:
             Before the child said started, it is stopped and forgotten. After, it runs.
         """
-        return await self._working().add(spec, subject)
+        return await self._here().add(spec, subject)
 
     @overload
     def start_child_nowait(self, spec: ChildSpec[V], subject: object = NO_SUBJECT) -> Child[V]: ...
@@ -141,7 +146,7 @@ class Supervisor(_Overseer):
         Raises:
             AlreadyStarted, AlreadyPresent, InvalidSpec, SupervisorClosed: As in `start_child`.
         """
-        return self._working().add_nowait(spec, subject)[0]
+        return self._here().add_nowait(spec, subject)[0]
 
     async def stop_child(self, child: str | Child[Any]) -> None:
         """Stop a child and wait until it has ended; it is not brought back. A temporary child is forgotten.
@@ -154,7 +159,7 @@ class Supervisor(_Overseer):
             Only the wait ends; the child is stopped all the same.
         """
         ticket, target = Ticket(), _target(child)
-        await self._working().command(StopAsked(target, ticket), ticket, _name(child))
+        await self._here().command(StopAsked(target, ticket), ticket, _name(child))
 
     async def restart_child(self, child: str | Child[Any]) -> Child[Any]:
         """Start a stopped child again and wait until it says started.
@@ -168,7 +173,7 @@ class Supervisor(_Overseer):
         Cancelled:
             Before it said started, it is stopped again. After, it runs.
         """
-        engine, ticket = self._working(), Ticket()
+        engine, ticket = self._here(), Ticket()
         news = RestartAsked(_target(child), ticket)
         await engine.command(news, ticket, _name(child), undo_start=True)
         assert ticket.entry is not None, "a start that went well has a child"
@@ -184,7 +189,7 @@ class Supervisor(_Overseer):
             ChildIsRestarting: It is between two attempts.
         """
         ticket = Ticket()
-        self._working().command_nowait(DeleteAsked(_target(child), ticket), ticket, _name(child))
+        self._here().command_nowait(DeleteAsked(_target(child), ticket), ticket, _name(child))
 
     def child(self, name: str) -> Child[Any] | None:
         """Return the child of this name, if there is one."""
@@ -290,7 +295,7 @@ class Pool(_Overseer):
         Cancelled:
             Before the child said started, it is stopped and forgotten. After, it runs.
         """
-        return await self._working().add(spec, subject)
+        return await self._here().add(spec, subject)
 
     @overload
     def start_child_nowait(self, spec: ChildSpec[V], subject: object = NO_SUBJECT) -> Child[V]: ...
@@ -302,7 +307,7 @@ class Pool(_Overseer):
         Raises:
             InvalidSpec, SupervisorClosed: As in `start_child`.
         """
-        return self._working().add_nowait(spec, subject)[0]
+        return self._here().add_nowait(spec, subject)[0]
 
     async def stop_child(self, child: Child[Any]) -> None:
         """Stop a child and wait until it has ended; it is forgotten. One that is gone already is fine.
@@ -315,7 +320,7 @@ class Pool(_Overseer):
         """
         check_kind("child", child, Child)  # Names are only labels here.
         ticket = Ticket()
-        await self._working().command(StopAsked(child._entry, ticket), ticket, child.name)
+        await self._here().command(StopAsked(child._entry, ticket), ticket, child.name)
 
 
 def _target(child: str | Child[Any]) -> Any:

@@ -1,0 +1,128 @@
+"""A call from outside of the run is refused before it changes anything."""
+
+from collections.abc import Callable
+from threading import Thread
+from typing import Any
+
+import pytest
+import trio
+
+import actors
+import supervision
+from actors import Actor, MachineReference, NotInThisRun, Reference, StateMachineActor
+from supervision import Supervisor
+from tests.actors.core.troupe import Add, Counter, Total
+
+
+class Door:
+    """A machine whose every event has an effect."""
+
+    def handle(self, event: str) -> tuple["Door", tuple[str, ...]]:
+        return self, (event,)
+
+
+class Porter(StateMachineActor[str, str]):
+    async def carry_out(self, effect: str) -> None: ...
+
+
+class Watcher(Actor[object]):
+    me: "Watcher"
+
+    async def started(self) -> None:
+        type(self).me = self
+
+    async def handle(self, message: object) -> None: ...
+
+
+def through_a_thread(call: Callable[[], object]) -> Callable[[], Any]:
+    """From a thread of trio's, which has no run of its own but may ask one."""
+
+    async def go() -> None:
+        await trio.to_thread.run_sync(call)
+
+    return go
+
+
+def through_another_run(call: Callable[[], object]) -> Callable[[], Any]:
+    """From a run in another thread."""
+
+    async def other() -> None:
+        call()
+
+    async def go() -> None:
+        await trio.to_thread.run_sync(trio.run, other)
+
+    return go
+
+
+def through_a_plain_thread(call: Callable[[], object]) -> Callable[[], Any]:
+    async def go() -> None:
+        caught: list[BaseException] = []
+
+        def body() -> None:
+            try:
+                call()
+            except BaseException as error:
+                caught.append(error)
+
+        thread = Thread(target=body)
+        thread.start()
+        thread.join()
+        raise caught[0]
+
+    return go
+
+
+Outside = Callable[[Callable[[], object]], Callable[[], Any]]
+OUTSIDE = [through_a_thread, through_another_run, through_a_plain_thread]
+
+CALLS: dict[str, Callable[[Supervisor, Reference[Any], MachineReference[Any, Any]], object]] = {
+    "tell_nowait": lambda root, ref, door: ref.tell_nowait(Add(1)),
+    "tell_terminal": lambda root, ref, door: ref.tell_terminal(Add(1)),
+    "stop": lambda root, ref, door: ref.stop(),
+    "stop of a machine": lambda root, ref, door: door.stop(),
+    "deliver": lambda root, ref, door: door.deliver("open"),
+    "replace_machine": lambda root, ref, door: door.replace_machine(lambda old: Door()),
+    "watch": lambda root, ref, door: Watcher.me.watch(ref),
+    "spawn_nowait": lambda root, ref, door: actors.spawn_nowait(root, Counter, name="other"),
+    "spawn_machine_nowait": lambda root, ref, door: actors.spawn_machine_nowait(root, Porter, Door(), name="other"),
+}
+
+
+@pytest.mark.parametrize("outside", OUTSIDE)
+@pytest.mark.parametrize("name", CALLS)
+async def test_a_call_from_outside_of_the_run_is_refused_and_changes_nothing(
+    root: Supervisor, name: str, outside: Outside
+) -> None:
+    """Mutants: any one check left out; the message queued before the check, which then is never handled."""
+    ref = await actors.spawn(root, Counter)
+    door = await actors.spawn_machine(root, Porter, Door())
+    await actors.spawn(root, Watcher)
+    await trio.testing.wait_all_tasks_blocked()
+    before = ref.statistics(), door.statistics(), door.machine, root.children()
+
+    with pytest.raises(supervision.NotInThisRun, match=r"trio\.from_thread\.run_sync\("):
+        await outside(lambda: CALLS[name](root, ref, door))()
+
+    assert (ref.statistics(), door.statistics(), door.machine, root.children()) == before
+    assert not ref.gone
+    assert not door.gone
+    assert await ref.ask(Total()) == 0
+
+
+async def test_what_the_text_says_to_write_works(root: Supervisor) -> None:
+    ref = await actors.spawn(root, Counter)
+    await trio.to_thread.run_sync(lambda: trio.from_thread.run_sync(ref.tell_nowait, Add(2)))
+
+    assert await ref.ask(Total()) == 2
+
+
+async def test_a_question_from_another_run_is_refused(root: Supervisor) -> None:
+    """Mutant: the actor is woken in the run of the asker, which breaks both."""
+    ref = await actors.spawn(root, Counter)
+    await trio.testing.wait_all_tasks_blocked()
+
+    with pytest.raises(NotInThisRun):
+        await trio.to_thread.run_sync(lambda: trio.run(ref.ask, Total()))
+
+    assert await ref.ask(Total()) == 0
