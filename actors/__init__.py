@@ -15,6 +15,7 @@ from actors._errors import LeftBehind as LeftBehind
 from actors._errors import MailboxDeadlock as MailboxDeadlock
 from actors._errors import MailboxFull as MailboxFull
 from actors._errors import MonitorNotOpen as MonitorNotOpen
+from actors._errors import NotAQuestion as NotAQuestion
 from actors._errors import NotInThisRun as NotInThisRun
 from actors._errors import NotOnStage as NotOnStage
 from actors._errors import Refusal as Refusal
@@ -71,6 +72,7 @@ __all__ = [
     "Monitor",
     "MonitorNotOpen",
     "NextEvent",
+    "NotAQuestion",
     "NotInThisRun",
     "NotOnStage",
     "OnRestart",

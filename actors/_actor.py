@@ -49,7 +49,12 @@ class Performer:
         """Have `down` awaited exactly once when `other` is gone for good; also if it is gone already.
 
         The wish outlives a crash of this actor. To watch again what is watched already changes nothing.
+
+        Raises:
+            InvalidOption: It is not a reference.
         """
+        if not isinstance(other, Address):  # pyright: ignore[reportUnnecessaryIsInstance]  # Types can be evaded.
+            raise InvalidOption("other", other, "it must be a reference to an actor, which spawn() gives")
         seat_of(self).watch_for(seat_behind(other))
 
 

@@ -19,6 +19,7 @@ __all__ = [
     "LeftBehind",
     "MailboxDeadlock",
     "MailboxFull",
+    "NotAQuestion",
     "NotInThisRun",
     "NotOnStage",
     "Refusal",
@@ -177,6 +178,19 @@ class MonitorNotOpen(ActorsError):
     def __init__(self, label: str) -> None:
         super().__init__(f"the monitor of {label} is not open, no notice can come: `async with monitor(...) as down`")
         self.label = label
+
+
+class NotAQuestion(ActorsError, TypeError):
+    """Something was asked that has no answer: it is not of a class made from `Question`. It was not sent."""
+
+    def __init__(self, message: object) -> None:
+        if isinstance(message, type):
+            text = f"the class {message.__qualname__} was asked; make one: ask({message.__qualname__}(...))"
+        else:
+            name = type(message).__qualname__
+            text = f"{name} is no Question; send it with tell(), or write `class {name}(Question[int])` with its answer"
+        super().__init__(f"{text}. Nothing was sent")
+        self.message: object = message
 
 
 class NotInThisRun(ActorsError, NotInRunOfTree):

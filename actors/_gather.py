@@ -8,7 +8,7 @@ from trio.lowlevel import checkpoint, current_task, enable_ki_protection, wait_t
 
 from actors._ask import Part, Whole
 from actors._deadlines import ASK_TIMEOUT_S, check_timeout
-from actors._errors import ActorsError, AsksFailed, InvalidOption
+from actors._errors import ActorsError, AsksFailed, InvalidOption, NotAQuestion
 from actors._messages import Question
 from actors._reference import Reference, seat_behind
 from actors._seat import Seat
@@ -34,6 +34,7 @@ async def ask_all(
         timeout_s: How long to wait for all of them together.
 
     Raises:
+        NotAQuestion: One of them is not of a class made from `Question`; none was sent.
         AsksFailed: At least one question failed; it holds every error and every answer.
 
     Cancelled:
@@ -73,9 +74,15 @@ async def ask_all(
 
 
 def seats_for(references: Reference[Any] | Sequence[Reference[Any]], asked: Sequence[object]) -> list[Seat]:
-    """Give the seat that each question goes to."""
+    """Give the seat that each question goes to; refuse what is no question, and what is no reference."""
+    for question in asked:
+        if not isinstance(question, Question):
+            raise NotAQuestion(question)
     if isinstance(references, Reference):
         return [seat_behind(references)] * len(asked)
+    given: Any = references  # Types can be evaded.
+    if not isinstance(given, Sequence) or not all(isinstance(one, Reference) for one in given):  # pyright: ignore[reportUnknownVariableType]
+        raise InvalidOption("references", references, "it must be a reference to an actor, or a list of them")
     if len(references) != len(asked):
         raise InvalidOption("references", len(references), f"there must be one for each of the {len(asked)} questions")
     return [seat_behind(reference) for reference in references]

@@ -11,7 +11,11 @@ R_co = TypeVar("R_co", covariant=True)
 
 
 class Question(Generic[R_co]):
-    """Be a message that is answered with an `R`: `class Total(Question[int])`, made with `@attrs.frozen`."""
+    """Be a message that is answered with an `R`: `class Total(Question[int])`, made with `@attrs.frozen`.
+
+    What `handle` returns is the answer. None is one like any other, since what `R` allows is for the type checker
+    to say: a `handle` that forgets its `return` answers None.
+    """
 
     __slots__ = ()
 

@@ -6,7 +6,7 @@ import trio
 from outcome import Error, Value
 from trio.lowlevel import Abort, RaiseCancelT, Task, checkpoint, current_task, enable_ki_protection, reschedule
 
-from actors._errors import MonitorNotOpen, WaitsForItself
+from actors._errors import InvalidOption, MonitorNotOpen, WaitsForItself
 from actors._messages import Down
 from actors._reference import Address, seat_behind
 
@@ -17,7 +17,12 @@ def monitor(address: Address) -> "Monitor":
     """Watch an actor from `async with` on; its down notice comes exactly once, also if it is gone already.
 
     A restart is no end: the reference stays valid. Ask `supervision` for events to see restarts.
+
+    Raises:
+        InvalidOption: It is not a reference.
     """
+    if not isinstance(address, Address):  # pyright: ignore[reportUnnecessaryIsInstance]  # Types can be evaded.
+        raise InvalidOption("address", address, "it must be a reference to an actor, which spawn() gives")
     return Monitor(address)
 
 

@@ -18,7 +18,7 @@ from trio.lowlevel import (
 
 from actors._ask import Ask
 from actors._deadlines import ASK_TIMEOUT_S, check_timeout
-from actors._errors import WaitsForItself
+from actors._errors import NotAQuestion, WaitsForItself
 from actors._line import wait_in_line
 from actors._messages import Down, Question, Terminal
 from actors._parking import AWAKE, PARKED, park, park_abortably
@@ -192,10 +192,12 @@ class Reference(Address, Generic[M_contra]):
 
         Args:
             question: One of the messages the actor understands. (That it is one cannot be said in types.)
+                What its handler returns is the answer, and None is one like any other.
             timeout_s: How long to wait in all, in the mailbox and for the handler. `math.inf` waits while the
                 actor lives.
 
         Raises:
+            NotAQuestion: It is not of a class made from `Question`.
             AskTimedOut: No answer in time. A question that was not taken is withdrawn and never handled.
             LeftBehind: The actor is gone, or ended before it took the question.
             ActorGone: The actor was killed or shut down while it worked on the question.
@@ -209,6 +211,8 @@ class Reference(Address, Generic[M_contra]):
         """
         if timeout_s != ASK_TIMEOUT_S:
             check_timeout(timeout_s)
+        if not isinstance(question, Question):  # pyright: ignore[reportUnnecessaryIsInstance]  # Types can be evaded.
+            raise NotAQuestion(question)
         # Made, queued and parked without a step between; see `actors/_ask.py`.
         seat = self._seat
         ask = Ask()

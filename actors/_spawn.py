@@ -32,6 +32,7 @@ S = TypeVar("S")
 Args = TypeVarTuple("Args")
 
 DEFAULT_MAILBOX: Final = Mailbox()
+OVERSEERS: Final = (Supervisor, Pool)
 
 
 async def spawn(
@@ -61,13 +62,13 @@ async def spawn(
         significant: Whether its own end can end the supervisor.
 
     Raises:
-        InvalidOption: The class could not handle a message, or the mailbox is none; nothing was started.
+        InvalidOption: The class could not handle a message, or an option is none; nothing was started.
         supervision.StartFailed: Its start raised (that error is the cause) or took too long. Nothing is left.
 
     Cancelled:
         The half-started actor is stopped and nothing is left.
     """
-    name = check_cast(make, Actor, name, mailbox)
+    name = check_cast(supervisor, make, Actor, name, mailbox)
     seat = Seat(name, mailbox, restart, make, args)
     spec = spec_for(run_actor, name, restart, shutdown_s, start_timeout_s, backoff, significant)
     await place(supervisor, spec, seat)
@@ -91,7 +92,7 @@ def spawn_nowait(
     Mail sent before it is up is handled after its start, in order; if the start fails, askers get `LeftBehind` and
     told messages are dropped and counted. The options are those of `spawn`.
     """
-    name = check_cast(make, Actor, name, mailbox)
+    name = check_cast(supervisor, make, Actor, name, mailbox)
     seat = Seat(name, mailbox, restart, make, args)
     spec = spec_for(run_actor, name, restart, shutdown_s, start_timeout_s, backoff, significant)
     place_nowait(supervisor, spec, seat)
@@ -127,13 +128,14 @@ async def spawn_machine(
         significant: Whether its own end can end the supervisor.
 
     Raises:
-        InvalidOption: The class could not handle a message, or the mailbox is none; nothing was started.
+        InvalidOption: The class could not handle a message, or an option is none; nothing was started.
         supervision.StartFailed: Its start raised (that error is the cause) or took too long. Nothing is left.
 
     Cancelled:
         The half-started actor is stopped and nothing is left.
     """
-    name = check_cast(make, StateMachineActor, name, mailbox)
+    name = check_cast(supervisor, make, StateMachineActor, name, mailbox)
+    check_machine(machine)
     seat = MachineSeat(name, mailbox, restart, machine, make, args)
     spec = spec_for(run_machine_actor, name, restart, shutdown_s, start_timeout_s, backoff, significant)
     await place(supervisor, spec, seat)
@@ -158,7 +160,8 @@ def spawn_machine_nowait(
     Effects of events delivered before it is up are carried out after its start, in order; if the start fails they
     are dropped and counted, and the machine keeps its value. The options are those of `spawn_machine`.
     """
-    name = check_cast(make, StateMachineActor, name, mailbox)
+    name = check_cast(supervisor, make, StateMachineActor, name, mailbox)
+    check_machine(machine)
     seat = MachineSeat(name, mailbox, restart, machine, make, args)
     spec = spec_for(run_machine_actor, name, restart, shutdown_s, start_timeout_s, backoff, significant)
     place_nowait(supervisor, spec, seat)
@@ -195,13 +198,32 @@ def end_seat(seat: Seat, error: BaseException | None) -> None:
     seat.end(error)
 
 
-def check_cast(make: Callable[..., Any], base: type[Performer], name: str | None, mailbox: Mailbox) -> str:
+def check_cast(
+    supervisor: Supervisor | Pool,
+    make: Callable[..., Any],
+    base: type[Performer],
+    name: str | None,
+    mailbox: Mailbox,
+) -> str:
     """Refuse what could not play a part, and give the name to play it under."""
+    if not isinstance(supervisor, OVERSEERS):  # pyright: ignore[reportUnnecessaryIsInstance]  # Types can be evaded.
+        raise InvalidOption("supervisor", supervisor, "it must be a Supervisor, such as open_root() gives, or a Pool")
+    if not callable(make):
+        rule = f"give what makes {base.__name__}s, such as their class, and not one that was made"
+        raise InvalidOption("make", make, rule)
     if isinstance(make, type):  # What a function makes is looked at when it has made it.
         check_performer(make, base)
     if type(mailbox) is not Mailbox:
         raise InvalidOption("mailbox", mailbox, "it must be a Mailbox, such as Mailbox(capacity=5)")
     return name_of(make) if name is None else name
+
+
+def check_machine(machine: object) -> None:
+    """Refuse what is no machine, such as the class of one."""
+    if isinstance(machine, type):
+        raise InvalidOption("machine", machine, f"it must be a machine, and not a class: {machine.__name__}(...)")
+    if not callable(getattr(machine, "handle", None)):
+        raise InvalidOption("machine", machine, "it must be a machine: a value with a method `handle(event)`")
 
 
 async def place(supervisor: Supervisor | Pool, spec: ChildSpec[Any], seat: Seat) -> None:

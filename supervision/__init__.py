@@ -10,6 +10,7 @@ from supervision._errors import ChildIsRunning as ChildIsRunning
 from supervision._errors import ChildNotFound as ChildNotFound
 from supervision._errors import ChildWillNotStop as ChildWillNotStop
 from supervision._errors import Death as Death
+from supervision._errors import EventsNotOpen as EventsNotOpen
 from supervision._errors import InvalidSpec as InvalidSpec
 from supervision._errors import NotInThisRun as NotInThisRun
 from supervision._errors import RestartIntensityExceeded as RestartIntensityExceeded
@@ -79,6 +80,7 @@ __all__ = [
     "Event",
     "Events",
     "EventsDropped",
+    "EventsNotOpen",
     "EventsStatistics",
     "Exit",
     "ExitKind",

@@ -8,6 +8,7 @@ __all__ = [
     "ChildNotFound",
     "ChildWillNotStop",
     "Death",
+    "EventsNotOpen",
     "InvalidSpec",
     "NotInThisRun",
     "RestartIntensityExceeded",
@@ -64,6 +65,17 @@ class NotInThisRun(SupervisionError, RuntimeError):
             "the thread"
         )
         self.what: str = what
+
+
+class EventsNotOpen(SupervisionError, RuntimeError):
+    """Events were to be read outside of the block that collects them: none would ever come."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(
+            f"the events of {path} are not being collected: write `async with ....events() as events:`, and read "
+            "them in that block with `async for event in events:`"
+        )
+        self.path: str = path
 
 
 class OutOfTurn(SupervisionError):
@@ -222,9 +234,10 @@ class RestartIntensityExceeded(SupervisionError):
     """Children ended more often than the supervisor may restart them, so it stopped them all and gave up."""
 
     def __init__(self, path: str, restarts: int, period_s: float, deaths: tuple[Death, ...]) -> None:
+        many = "1 restart" if restarts == 1 else f"{restarts} restarts"
         told = "; ".join(_told(death, deaths[-1].at_s) for death in deaths)
         super().__init__(
-            f"{path} gave up: more than {restarts} restarts within {period_s:g} s. The last deaths: {told}. "
+            f"{path} gave up: more than {many} within {period_s:g} s. The last deaths: {told}. "
             "Mend the cause, raise the intensity, or give the child a backoff"
         )
         self.path: str = path

@@ -7,7 +7,7 @@ from typing import Final, Protocol, Self
 import attrs
 import trio
 
-from supervision._errors import NotInThisRun
+from supervision._errors import EventsNotOpen, NotInThisRun
 from supervision._events import Event, EventsDropped
 from supervision._rules import check_whole
 
@@ -143,29 +143,39 @@ class Events:
 
     def __init__(self, hub: Hub, path: str, capacity: int) -> None:
         self._hub, self._listener = hub, Listener(path, capacity)
+        self._open = False
 
     async def __aenter__(self) -> Self:
         await trio.lowlevel.checkpoint()
         self._hub.add(self._listener)
+        self._open = True
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._open = False
         self._hub.remove(self._listener)
         self._listener.end()
 
     def __aiter__(self) -> Self:
+        if not self._open:
+            raise EventsNotOpen(self.path)
         return self
 
     async def __anext__(self) -> Event:
-        """Wait for the next event; ends when this generation of the supervisor has ended.
+        """Wait for the next event; ends when this generation of the supervisor, or the block, has ended.
+
+        Raises:
+            EventsNotOpen: Not inside of the block of ``async with``; from the beginning of ``async for`` as well.
 
         Cancelled:
             No event is lost.
         """
         await trio.lowlevel.checkpoint()
         listener = self._listener
+        if not self._open and not listener.ended:
+            raise EventsNotOpen(self.path)
         while (event := listener.take()) is None:
             if listener.ended:
                 raise StopAsyncIteration
@@ -178,8 +188,11 @@ class Events:
 
         Raises:
             trio.WouldBlock: There is none.
+            EventsNotOpen: The block was never entered.
         """
         self._hub.check_run(self.path)
+        if not self._open and not self._listener.ended:
+            raise EventsNotOpen(self.path)
         event = self._listener.take()
         if event is None:
             raise trio.WouldBlock

@@ -5,7 +5,7 @@
 
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from types import TracebackType
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from supervision._child import ChildStatus
 from supervision._engine import Engine
@@ -68,6 +68,10 @@ class _Root(AbstractAsyncContextManager[Supervisor]):
         self._spec: Final = spec
         self._cancel_grace_s: Final = cancel_grace_s
         self._stack = AsyncExitStack()
+
+    def __getattr__(self, name: str) -> NoReturn:
+        text = f"open_root() was not entered, so there is no {name!r} yet: write `async with open_root() as root:`"
+        raise AttributeError(text, name=name, obj=self)
 
     async def __aenter__(self) -> Supervisor:
         spec, hub = self._spec, Hub()

@@ -110,7 +110,7 @@ def _facts(child: ChildNode) -> str:
     if child.uptime_s is not None:
         facts.append(f"up {span_text(child.uptime_s)}")
     if child.restarts:
-        facts.append(f"{child.restarts} restarts")
+        facts.append(f"{child.restarts} restart{'s' if child.restarts > 1 else ''}")
     if child.last_cause is not None:
         facts.append(f"last cause {printable(type(child.last_cause).__name__)}")
     return ", ".join(facts)

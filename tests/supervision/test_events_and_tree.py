@@ -147,7 +147,7 @@ async def test_the_tree_is_a_frozen_picture_of_everything_below(autojump_clock: 
             "root [rest_for_one, 0/3 restarts in 5 s]\n"
             "|- a: running, generation 1, up 5 s\n"
             "|- sub: running, generation 1, up 5 s [one_for_all, 1/3 restarts in 5 s]\n"
-            "|  `- b: running, generation 2, up 2 s, 1 restarts, last cause Boom\n"
+            "|  `- b: running, generation 2, up 2 s, 1 restart, last cause Boom\n"
             "`- pool: running, generation 1, up 5 s [pool, 0/3 restarts in 5 s]\n"
             "   |- 0: running, generation 1, up 5 s\n"
             "   |- 1: running, generation 1, up 5 s\n"
