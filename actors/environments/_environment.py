@@ -7,6 +7,7 @@ from typing import Unpack, final
 import trio
 
 from actors import ActorsError
+from actors.environments._blocks import block
 from actors.environments._body import Body
 from actors.environments._connection import ConnectionState, Phase, StartAsked
 from actors.environments._demands import must_be_options
@@ -236,7 +237,7 @@ class EnvironmentProcesses(Handle):
     def __init__(self, environment: Environment) -> None:
         self._environment = environment
 
-    @contextlib.asynccontextmanager
+    @block
     async def start(self, argv: Sequence[str], **options: Unpack[StartOptions]) -> AsyncGenerator[Process, None]:
         """Start a process for as long as the block lasts, connecting if need be: ``async with ... as process``.
 

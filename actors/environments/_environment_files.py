@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol, Unpack, final
 
+from actors.environments._blocks import block
 from actors.environments._demands import must_be_options
 from actors.environments._given import Given
 from actors.environments._options import WalkRules
@@ -107,7 +108,7 @@ class EnvironmentFiles(metaclass=Given):
         async with self._files("copy") as files:
             await files.copy(source, destination, recursive=recursive)
 
-    @contextlib.asynccontextmanager
+    @block
     async def open_read(self, path: FilePath, *, offset: int = 0) -> AsyncGenerator[FileReader, None]:
         """Open a plain file to read it block by block: ``async for block in reader``.
 
@@ -117,7 +118,7 @@ class EnvironmentFiles(metaclass=Given):
         async with self._files("open_read") as files, files.open_read(path, offset=offset) as reader:
             yield reader
 
-    @contextlib.asynccontextmanager
+    @block
     async def open_write(self, path: FilePath) -> AsyncGenerator[FileWriter, None]:
         """Make a plain file anew, block by block; it takes its place when the block ends well.
 

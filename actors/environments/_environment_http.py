@@ -1,10 +1,10 @@
 """HTTP requests from within one environment, as users make them: the harness's, connecting if need be."""
 
-import contextlib
 from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol, Unpack, final
 
+from actors.environments._blocks import block
 from actors.environments._demands import must_be_options
 from actors.environments._given import Given
 from actors.environments._options import HttpOptions
@@ -48,7 +48,7 @@ class EnvironmentHttp(metaclass=Given):
         async with self._environment.operation("http.request") as client:
             return await client.http.request(method, url, **options)
 
-    @contextlib.asynccontextmanager
+    @block
     async def stream(self, method: str, url: str, **options: Unpack[HttpOptions]) -> AsyncGenerator[HttpStream, None]:
         """Make a request and take its body as it comes: ``async for piece in answer``.
 

@@ -7,6 +7,7 @@ import trio
 
 from actors.environments._admission import Newcomer, admit
 from actors.environments._backstage import Backstage, Connectors
+from actors.environments._blocks import block
 from actors.environments._body import Body
 from actors.environments._configuration import Snapshot, check_snapshot, provider_of
 from actors.environments._deadline_keeper import keep_deadlines
@@ -27,7 +28,7 @@ CLOSE_S = 15.0
 MAX_ENVIRONMENTS = 1_000_000
 
 
-@contextlib.asynccontextmanager
+@block
 async def open_manager(
     supervisor: Supervisor,
     *,

@@ -1,12 +1,13 @@
 """Ask a registry how to reach an environment: the provider behind every real deployment."""
 
 from collections.abc import AsyncGenerator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack
 from typing import Any, Protocol, final
 
 import attrs
 
 from actors import ActorsError
+from actors.environments._blocks import block
 from actors.environments._configuration import NoiseSettings
 from actors.environments._errors import NotSupported, RegistryConfigurationError
 from actors.environments._provider import ConnectBundle
@@ -72,7 +73,7 @@ class RegistryConnectProvider:
         )
 
 
-@asynccontextmanager
+@block
 async def open_registry_provider(settings: NoiseSettings) -> AsyncGenerator[RegistryConnectProvider, None]:
     """Prepare to ask the registry of these settings, for as long as the context lasts.
 
