@@ -112,6 +112,9 @@ class FrameFault(ValueError):
         super().__init__(reason)
         self.code, self.reason = code, reason
 
+    def __reduce__(self) -> tuple[type["FrameFault"], tuple[int, str]]:
+        return FrameFault, (self.code, self.reason)
+
 
 @attrs.frozen
 class _Frame:
