@@ -112,8 +112,8 @@ class FrameFault(ValueError):
         super().__init__(reason)
         self.code, self.reason = code, reason
 
-    def __reduce__(self) -> tuple[type["FrameFault"], tuple[int, str]]:
-        return FrameFault, (self.code, self.reason)
+    def __reduce__(self) -> tuple[type["FrameFault"], tuple[int, str], dict[str, object]]:
+        return FrameFault, (self.code, self.reason), self.__dict__
 
 
 @attrs.frozen
