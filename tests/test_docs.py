@@ -4,6 +4,7 @@ import importlib.util
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -69,3 +70,108 @@ def package_root() -> Path:
 def test_pages_speak_of_the_project_alone(page: Path) -> None:
     for word in ("/work/", "/root/", "/home/", "pyenv", "TODO", "FIXME", "this session", "issue 2", "helper-"):
         assert word not in page.read_text(), f"{page.name} says {word!r}"
+
+
+# What the map calls each package; modules may also be named where two ways through several packages are told.
+SECTIONS = {
+    "supervision": "### Supervision",
+    "actors": "### The actor core",
+    "actors/environments": "### Environments",
+    "actors/protocol": "### The exec protocol",
+    "actors/harness": "### The harness",
+    "actors/executor": "### The executor",
+    "actors/noise": "### actors.noise",
+    "actors/websocket": "### `actors.websocket`",
+    "actors/relay": "### `actors.relay`",
+    "actors/rendezvous": "### `actors.rendezvous`",
+    "actors/sessions/grpc": "### `actors.sessions.grpc`",
+    "actors/sessions/host": "### `actors.sessions.host`",
+    "actors/sessions": "### Code sessions, the client",
+    "actors/cli": "### The command line",
+}
+SHARED_SECTIONS = ("### Files", "### The way through a rendezvous")
+
+
+def code_map() -> dict[str, str]:
+    """The sections of the code map by their headings."""
+    parts = re.split(r"^(?=### )", (TOP / "docs" / "architecture.md").read_text(), flags=re.MULTILINE)
+    return {part.splitlines()[0]: part for part in parts[1:]}
+
+
+def modules_of(package: str) -> set[str]:
+    """The package's own modules, and those of packages below it that have no section; not what is generated."""
+    top = package_root() / package
+    below = [other for other in SECTIONS if other.startswith(f"{package}/")]
+    return {
+        path.stem
+        for path in top.rglob("*.py")
+        if not any(path.is_relative_to(package_root() / other) for other in below)
+        and not path.stem.startswith("__")
+        and not path.stem.endswith("_pb2")
+    }
+
+
+@pytest.mark.parametrize("package", SECTIONS)
+def test_the_code_map_names_every_module_of_a_package(package: str) -> None:
+    """Seen failing for 46 modules before they were named."""
+    told = [t for heading, t in code_map().items() if heading.startswith((SECTIONS[package], *SHARED_SECTIONS))]
+
+    missing = {module for module in modules_of(package) if not re.search(rf"\b{module}\b", "\n".join(told))}
+
+    assert not missing, f"name them under {SECTIONS[package]!r} in docs/architecture.md"
+
+
+def test_every_file_that_the_code_map_names_exists() -> None:
+    """Seen failing for a file that was made up."""
+    there = {path.name for package in ("actors", "supervision") for path in (package_root() / package).rglob("*.py")}
+
+    named = re.findall(r"\b_?\w+\.py\b", "".join(code_map().values()))
+
+    assert (
+        not set(named)
+        - there
+        - {path.name for other in ("tests", "benchmarks") for path in (TOP / other).rglob("*.py")}
+    )
+
+
+def declared() -> list[str]:
+    """The names of all that pyproject.toml asks for, but ourselves."""
+    project = tomllib.loads((TOP / "pyproject.toml").read_text())["project"]
+    asked = [*project["dependencies"], *(one for extra in project["optional-dependencies"].values() for one in extra)]
+    names = {re.split(r"[^\w.\-]", one)[0] for one in asked}
+    return sorted(names - {"greenroom"})
+
+
+@pytest.mark.parametrize("dependency", declared())
+def test_every_dependency_has_its_reason(dependency: str) -> None:
+    """Seen failing for `build`."""
+    page = (TOP / "docs" / "dependencies.md").read_text()
+
+    reasons = re.findall(r"^\*\*(.+?)\*\* —", page, re.MULTILINE)
+    beside = re.findall(r"\*\*([\w.\-]+)(?:==[\d.]+)?\*\*", page)
+    rows = re.findall(r"^\| ([\w.\-]+) \|", page, re.MULTILINE)
+
+    assert dependency in {*beside, *rows, *(name for group in reasons for name in group.split(", "))}
+
+
+@pytest.mark.parametrize(
+    "row", re.findall(r"^\| (\S+) \| `(\w+)` \| (\S+) \|", (TOP / "docs" / "dependencies.md").read_text(), re.MULTILINE)
+)
+def test_a_range_in_the_table_of_dependencies_is_that_of_the_extra(row: tuple[str, str, str]) -> None:
+    """Seen failing for a range that was changed."""
+    name, extra, wanted = row
+    extras = tomllib.loads((TOP / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+
+    assert f"{name}{wanted}" in [one.partition(";")[0] for one in extras[extra]]
+
+
+@pytest.mark.parametrize("news", sorted((TOP / "docs" / "changes").iterdir()), ids=lambda news: str(news.name))
+def test_a_news_file_tells_one_change_in_sentences(news: Path) -> None:
+    """Seen failing for a list."""
+    text = news.read_text()
+
+    assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*\.(added|changed|fixed|removed)\.md", news.name)
+    assert not text.startswith(("-", "#", "*"))
+    assert "\n- " not in text
+    assert text.endswith(".\n")
+    assert "\n\n" not in text
