@@ -112,7 +112,7 @@ class MachineSeat(Seat):
                 done = step(self.machine, event, self.machine.handle(event))
                 changed, done.new_state = done.new_state, False
                 self.commit(done, event)
-            except Exception as error:
+            except Exception as error:  # Whoever sent the event has gone on: its error ends the generation.
                 self.put_control(Crash(error))
                 self.wake()
                 continue

@@ -320,7 +320,7 @@ async def live(  # noqa: C901, PLR0915 - a coroutine more on the stack of each i
             how, clean = status._end(how), True
         except Exception as error:  # The one place where a child's error is kept: its supervisor judges it.
             how, clean = exit_of(_without_our_frame(error)), True
-        except BaseException as error:
+        except BaseException as error:  # Its supervisor hears of every end, also of one that ends more than a child.
             how, clean = _exit_beside_cancellation(error), _is_stray(error)
             if not clean:  # Ctrl-C, an exit of the interpreter, or the cancellation that follows one.
                 raise

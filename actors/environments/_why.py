@@ -108,7 +108,7 @@ def _pending(life: Lifecycle, now_s: float, name: str) -> Iterator[Reason]:
 
 def _connecting(life: Lifecycle, since_s: float, name: str, tries: int) -> Iterator[Reason]:
     connection = life.connection
-    yield Reason(code=connection.phase.value.replace(" ", "_"), text=f"{name} is {connection.phase.value}")
+    yield Reason(code=connection.phase.value.replace(" ", "_"), text=f"{name}{_standing(connection.phase)}")
     match connection.phase:
         case Phase.NOT_STARTED:
             yield Reason(code="unused", text="nobody has waited for it or used it")
@@ -127,6 +127,16 @@ def _connecting(life: Lifecycle, since_s: float, name: str, tries: int) -> Itera
                 yield Reason(code="attempt_failed", text=f"{failed}: {said_by(connection.error)}")
         case Phase.CONNECTED | Phase.CLOSED:
             yield Reason(code="answers", text="the executor answers", ago_s=since_s)
+
+
+def _standing(phase: Phase) -> str:
+    match phase:
+        case Phase.START_FAILED:
+            return " failed to start"
+        case Phase.START_REFUSED:
+            return " failed to start, for good"
+        case _:
+            return f" is {phase.value}"
 
 
 def _asked(tries: int) -> str:
