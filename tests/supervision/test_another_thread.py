@@ -55,7 +55,10 @@ async def from_another_run(call: Callable[[], object]) -> None:
 async def test_a_call_from_outside_of_the_run_is_refused_and_changes_nothing(
     name: str, outside: Callable[[Callable[[], object]], Any]
 ) -> None:
-    """Mutant: any one check left out."""
+    """Mutants: any one check left out of what is called here.
+
+    Without that of `start_child_nowait`, of a supervisor or a pool, the test never ends.
+    """
     async with sv.open_root() as root, root.events() as events:
         pool = await root.start_pool("pool")
         await root.start_child(sv.ChildSpec("stopped", child))

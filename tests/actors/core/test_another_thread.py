@@ -94,7 +94,7 @@ CALLS: dict[str, Callable[[Supervisor, Reference[Any], MachineReference[Any, Any
 async def test_a_call_from_outside_of_the_run_is_refused_and_changes_nothing(
     root: Supervisor, name: str, outside: Outside
 ) -> None:
-    """Mutants: any one check left out; the message queued before the check, which then is never handled."""
+    """Mutants: the check left out of the quick path of `tell_nowait`, of `tell_terminal`, of `stop`."""
     ref = await actors.spawn(root, Counter)
     door = await actors.spawn_machine(root, Porter, Door())
     await actors.spawn(root, Watcher)
@@ -119,7 +119,7 @@ async def test_what_the_text_says_to_write_works(root: Supervisor) -> None:
 
 
 async def test_a_question_from_another_run_is_refused(root: Supervisor) -> None:
-    """Mutant: the actor is woken in the run of the asker, which breaks both."""
+    """Mutant: `Seat.accept_ask` does not look; the test then never ends."""
     ref = await actors.spawn(root, Counter)
     await trio.testing.wait_all_tasks_blocked()
 

@@ -25,7 +25,7 @@ class Porter(StateMachineActor[str, str]):
     [(Add(1), r"Add is no Question; send it with tell\(\)"), (Total, r"ask\(Total\(\.\.\.\)\)"), (None, "NoneType")],
 )
 async def test_what_is_no_question_is_refused_by_ask_and_not_sent(root: Supervisor, question: Any, text: str) -> None:
-    """Mutants: the class of a question passes; only `ask` looks; `ask_all` sends what came before."""
+    """Mutants: the class of a question passes; only `ask` looks."""
     ref = await actors.spawn(root, Counter)
     with pytest.raises(NotAQuestion, match=text):
         await ref.ask(question)
@@ -70,7 +70,7 @@ async def test_an_actor_that_was_made_is_refused_at_spawn(root: Supervisor) -> N
 
 @pytest.mark.parametrize("wrong", ["c", None, Counter])
 async def test_what_is_no_reference_is_refused(root: Supervisor, wrong: Any) -> None:
-    """Mutants: each check left out; a text passes for a list of references."""
+    """Mutants: each check left out; `ask_all` looks only whether it is a sequence."""
 
     class Curious(Counter):
         async def started(self) -> None:
