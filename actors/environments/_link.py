@@ -161,7 +161,7 @@ class Link:
         if self._body.identity is None and make is not None:
             try:
                 self._body.identity = make()
-            except Exception as error:
+            except Exception as error:  # Whoever makes the keys may be a user: whatever it raises ends the attempt.
                 raise ProtocolError(f"failed to generate Noise harness identity: {said_by(error)}") from error
         return self._body.identity
 

@@ -127,7 +127,7 @@ class SecureChannel(Sealed):
             if len(plaintext) <= self._max_plaintext:
                 return self._seal(next(self._send_nonces), plaintext, None)
             failure = self._end(_OutOfBounds("transport plaintext is too large"))
-        except BaseException as error:
+        except BaseException as error:  # Whatever it is, the channel is dead; an interrupt goes on as it came.
             failure = self._end(error)
         # Outside the handler and without the data: no frame of the new error's traceback holds either.
         del plaintext
@@ -151,7 +151,7 @@ class SecureChannel(Sealed):
                 return self._open_empty(ciphertext)
             size = "short" if len(ciphertext) < TAG_BYTES else "large"
             failure = self._end(_OutOfBounds(f"transport ciphertext is too {size}"))
-        except BaseException as error:
+        except BaseException as error:  # Whatever it is, the channel is dead; an interrupt goes on as it came.
             failure = self._end(error)
         del ciphertext
         raise failure()
@@ -169,7 +169,7 @@ class SecureChannel(Sealed):
             record = self._seal(next(self._send_nonces), b"", _CLOSE)
             self._seal = _ended
             return record
-        except BaseException as error:
+        except BaseException as error:  # Whatever it is, the channel is dead; an interrupt goes on as it came.
             failure = self._end(error)
         raise failure()
 

@@ -128,7 +128,7 @@ class Initiator(_End):
                 message = handshake.write(payload)
                 self._revive(handshake, _Phase.ASKED)
                 return message
-            except Exception:
+            except Exception:  # Anything may come out of a handshake, with keys in its frames: one error goes on.
                 failure = HandshakeFailed
         del payload, handshake
         raise failure()
@@ -154,7 +154,7 @@ class Initiator(_End):
                 if not payload:
                     return self._channel(handshake)
                 failure = _meaning_of(payload)
-            except Exception:
+            except Exception:  # Anything may come out of a handshake, with keys in its frames: one error goes on.
                 failure = HandshakeFailed
         del handshake
         raise failure()
@@ -287,7 +287,7 @@ class Responder(_End):
                     self._revive(handshake, _Phase.ASKED)
                     return request
                 failure = partial(HandshakeFailed, "handshake request is missing initiator static key")
-            except Exception:
+            except Exception:  # Anything may come out of a handshake, with keys in its frames: one error goes on.
                 failure = HandshakeFailed
         del handshake
         raise failure()
@@ -302,7 +302,7 @@ class Responder(_End):
         handshake = self._take(_Phase.ASKED)
         try:
             return handshake.write(b""), self._channel(handshake)
-        except Exception:
+        except Exception:  # Anything may come out of a handshake, with keys in its frames: one error goes on.
             del handshake
         raise HandshakeFailed
 
@@ -319,6 +319,6 @@ class Responder(_End):
         handshake = self._take(_Phase.ASKED)
         try:
             return handshake.write(CREDENTIALS_REJECTED)
-        except Exception:
+        except Exception:  # Anything may come out of a handshake, with keys in its frames: one error goes on.
             del handshake
         raise HandshakeFailed

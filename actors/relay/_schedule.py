@@ -155,7 +155,7 @@ class OutgoingSchedule:
         before = lane.packer.queued_bytes
         try:
             return lane.next_frame()
-        except Exception as error:
+        except Exception as error:  # Whatever ends this lane must not end the others'.
             raise LaneFailed(lane, error) from error
         finally:
             self.queued_bytes -= before - lane.packer.queued_bytes

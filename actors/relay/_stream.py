@@ -180,7 +180,7 @@ class RelayStream:
             raise StreamFailed(_QUEUE_FULL)
         try:
             messages = self._inbound.push(seq, ciphertext, now_s)
-        except Exception as error:
+        except Exception as error:  # Whatever a record does to the stream, the connection and its other streams go on.
             raise StreamFailed(str(error)) from error
         self._messages += messages
         self._queued_bytes += sum(map(len, messages))
