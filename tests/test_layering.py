@@ -20,11 +20,12 @@ MAY_IMPORT: dict[str, set[str]] = {
     "actors.noise": set(),
     "actors.protocol": set(),
     "actors.websocket": set(),
+    "actors.blocks": set(),
     "actors.relay": {"actors.noise", "actors.websocket"},
-    "actors.rendezvous": {"actors.relay", "actors.noise", "actors.websocket"},
-    "actors.executor": {"actors.protocol", "actors.relay", "actors.noise", "actors.websocket"},
-    "actors.harness": {"actors.protocol", "actors.relay", "actors.noise", "actors", "supervision"},
-    "actors.sessions": {"actors", "supervision", "actors.sessions.grpc"},
+    "actors.rendezvous": {"actors.relay", "actors.noise", "actors.websocket", "actors.blocks"},
+    "actors.executor": {"actors.protocol", "actors.relay", "actors.noise", "actors.websocket", "actors.blocks"},
+    "actors.harness": {"actors.protocol", "actors.relay", "actors.noise", "actors", "supervision", "actors.blocks"},
+    "actors.sessions": {"actors", "supervision", "actors.sessions.grpc", "actors.blocks"},
     # Stands on its own, so that it could become a distribution of its own.
     "actors.sessions.grpc": set(),
 }

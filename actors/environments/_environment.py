@@ -7,7 +7,7 @@ from typing import Unpack, final
 import trio
 
 from actors import ActorsError
-from actors.environments._blocks import block
+from actors.blocks import block
 from actors.environments._body import Body
 from actors.environments._connection import ConnectionState, Phase, StartAsked
 from actors.environments._demands import must_be_options

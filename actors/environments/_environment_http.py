@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol, Unpack, final
 
-from actors.environments._blocks import block
+from actors.blocks import block
 from actors.environments._demands import must_be_options
 from actors.environments._given import Given
 from actors.environments._options import HttpOptions

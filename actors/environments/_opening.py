@@ -5,9 +5,9 @@ from collections.abc import AsyncGenerator
 
 import trio
 
+from actors.blocks import block
 from actors.environments._admission import Newcomer, admit
 from actors.environments._backstage import Backstage, Connectors
-from actors.environments._blocks import block
 from actors.environments._body import Body
 from actors.environments._configuration import Snapshot, check_snapshot, provider_of
 from actors.environments._deadline_keeper import keep_deadlines

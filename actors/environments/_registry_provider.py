@@ -7,7 +7,7 @@ from typing import Any, Protocol, final
 import attrs
 
 from actors import ActorsError
-from actors.environments._blocks import block
+from actors.blocks import block
 from actors.environments._configuration import NoiseSettings
 from actors.environments._errors import NotSupported, RegistryConfigurationError
 from actors.environments._provider import ConnectBundle

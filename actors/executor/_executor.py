@@ -2,11 +2,12 @@
 
 import os
 from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
-from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, ExitStack, contextmanager
 from pathlib import PurePath
 
 import trio
 
+from actors.blocks import block
 from actors.executor._capability_requests import CapabilityRequests
 from actors.executor._channel import MessageChannel
 from actors.executor._connection import serve_connection
@@ -139,7 +140,7 @@ def _check(
         check_variables("variables", variables)
 
 
-@asynccontextmanager
+@block
 async def open_executor(
     *,
     launcher: ProcessLauncher | None = None,

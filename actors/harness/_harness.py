@@ -2,13 +2,13 @@
 
 import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
 from functools import partial
 from typing import Final, NoReturn, Protocol
 
 import attrs
 import trio
 
+from actors.blocks import block
 from actors.harness._arguments import check_callable, check_kind, check_text
 from actors.harness._channel import Dialer
 from actors.harness._client import Client
@@ -114,7 +114,7 @@ def _check_options(
     check_callable("new_id", new_id)
 
 
-@asynccontextmanager
+@block
 async def open_client(
     url: str,
     *,

@@ -1,13 +1,13 @@
 """Ask a registry over HTTP: what executors and harnesses need of one. The one file that knows the HTTP client."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import attrs
 import trio
 
+from actors.blocks import block
 from actors.noise import PublicKey
 from actors.relay import Verdict, retry_after_s
 from actors.rendezvous._answers import (
@@ -55,7 +55,7 @@ def bearer(token: str, *, account_id: str | None = None) -> Headers:
     return give
 
 
-@asynccontextmanager
+@block
 async def open_registry_client(
     base_url: str,
     authenticate: Headers,

@@ -4,7 +4,7 @@ import ipaddress
 import math
 import secrets
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 from functools import partial
 from ssl import SSLContext
 from urllib.parse import parse_qs, urlsplit
@@ -13,6 +13,7 @@ import attrs
 import h11
 import trio
 
+from actors.blocks import block
 from actors.relay import open_background
 from actors.rendezvous._counters import Counters, RendezvousStatistics
 from actors.rendezvous._endpoints import Endpoints
@@ -30,7 +31,7 @@ __all__ = ["Rendezvous", "open_rendezvous"]
 _ROLES = {"/rendezvous/executor": "executor", "/rendezvous/harness": "harness"}
 
 
-@asynccontextmanager
+@block
 async def open_rendezvous(
     grants: Iterable[Grant],
     *,

@@ -2,11 +2,11 @@
 
 import ssl
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
 
 import attrs
 import trio
 
+from actors.blocks import block
 from actors.sessions._binding import Binding
 from actors.sessions._delegate import DelegateFailed, Report
 from actors.sessions._endpoint import endpoint_fault
@@ -148,7 +148,7 @@ class SessionProvider:
         return Session(core)
 
 
-@asynccontextmanager
+@block
 async def open_provider(
     url: str,
     *,

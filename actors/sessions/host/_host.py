@@ -3,12 +3,12 @@
 import ssl
 import tempfile
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from typing import Any, Final, TypeVar
 
 import attrs
 import trio
 
+from actors.blocks import block
 from actors.sessions._wire import _methods as methods
 from actors.sessions.grpc import (
     RAW,
@@ -230,7 +230,7 @@ class RunningHost:
         await self._server.drain(grace_s=grace_s)
 
 
-@asynccontextmanager
+@block
 async def open_host(listen: str, *, options: HostOptions | None = None) -> AsyncGenerator[RunningHost, None]:
     """Serve code sessions while the block runs.
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from actors import environments
-from actors.environments._blocks import block
+from actors import environments, executor, harness, rendezvous
+from actors.blocks import block
 from actors.environments._environment_files import EnvironmentFiles
 
 STRANGER: Any = object()
@@ -51,14 +51,26 @@ def test_a_block_keeps_name_help_and_signature() -> None:
     assert [*signature(function).parameters] == ["log", "name"]
 
 
+def test_the_blocks_of_sessions_say_so() -> None:
+    sessions = pytest.importorskip("actors.sessions")
+    host = pytest.importorskip("actors.sessions.host")
+    for forgotten, call in [(sessions.open_provider("x"), "open_provider"), (host.open_host("x"), "open_host")]:
+        with pytest.raises(AttributeError, match=rf"{call}\(\.\.\.\) was not entered"):
+            _ = forgotten.get
+
+
 @pytest.mark.parametrize(
     ("forgotten", "call"),
     [
         (lambda: environments.open_manager(STRANGER), "open_manager"),
+        (lambda: harness.open_client(STRANGER), "open_client"),
+        (lambda: executor.open_executor(), "open_executor"),
+        (lambda: rendezvous.open_rendezvous(STRANGER), "open_rendezvous"),
+        (lambda: rendezvous.open_registry_client(STRANGER, authenticate=STRANGER), "open_registry_client"),
         (lambda: EnvironmentFiles.open_read(STRANGER, "/f"), "open_read"),
         (lambda: EnvironmentFiles.open_write(STRANGER, "/f"), "open_write"),
     ],
 )
-def test_the_blocks_of_environments_say_so(forgotten: Any, call: str) -> None:
+def test_the_blocks_of_the_packages_say_so(forgotten: Any, call: str) -> None:
     with pytest.raises(AttributeError, match=rf"{call}\(\.\.\.\) was not entered"):
         _ = forgotten().get
