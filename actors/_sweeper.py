@@ -50,7 +50,7 @@ class Sweeper(Deadlines):
         self._scope: trio.CancelScope | None = None
         self._wakes_s = math.inf
         # How many actors were woken and asks answered in this run, by which a busy actor sees that others are awake.
-        self.wakes = 0
+        self.wakes: int = 0
         # The clock of the run by itself: `trio.current_time` looks it up each time.
         self._now_s = trio.lowlevel.current_clock().current_time
 

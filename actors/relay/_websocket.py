@@ -46,7 +46,7 @@ class ListeningStream:
         self._heard_s = trio.current_time()
         self._writing_since_s: float | None = None
         self._receive_bytes = _RECEIVE_BYTES_FIRST
-        self.is_listening = False
+        self.is_listening: bool = False
 
     def heard_s(self, now_s: float) -> float:
         """While nobody listens, since what came is not consumed, silence is not the peer's fault; a stuck write is."""

@@ -57,7 +57,7 @@ class HostTimedOut(HostUnavailable):
     def __init__(self, operation: Operation) -> None:
         text = timed_out_text(operation)
         super().__init__(operation, StatusCode.DEADLINE_EXCEEDED, text)
-        self.args = (text,)
+        self.args: tuple[object, ...] = (text,)
 
 
 def call_failed(operation: Operation, code: StatusCode, message: str) -> HostCallFailed:

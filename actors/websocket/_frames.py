@@ -110,7 +110,8 @@ class FrameFault(ValueError):
 
     def __init__(self, code: int, reason: str) -> None:
         super().__init__(reason)
-        self.code, self.reason = code, reason
+        self.code: int = code
+        self.reason: str = reason
 
     def __reduce__(self) -> tuple[type["FrameFault"], tuple[int, str], dict[str, object]]:
         return FrameFault, (self.code, self.reason), self.__dict__

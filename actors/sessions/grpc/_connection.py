@@ -60,13 +60,15 @@ class Connection:
         changed: Callable[[], object] = lambda: None,
         too_many_pings: Callable[[], object] = lambda: None,
     ) -> None:
-        self.limits, self.phase, self.lost_because = limits, Phase.OPEN, ""
+        self.limits: Limits = limits
+        self.phase: Phase = Phase.OPEN
+        self.lost_because: str = ""
         self._wire = Wire(transport)
         self._transport, self._client, self._accept, self._changed = transport, client, accept, changed
         self._too_many_pings = too_many_pings
         self._http2 = Http2(client=client, limits=limits)
         self.streams: dict[int, Stream] = {}
-        self.outbound = Outbound(self._http2, client=client, on_over=self.stream_over)
+        self.outbound: Outbound = Outbound(self._http2, client=client, on_over=self.stream_over)
         self._inbound = Inbound(self._http2, limits, self.streams, self, client=client)
         self._nuisances = TokenBucket(limits.resets_per_s_max, limits.resets_burst_max)
         self._keepalive, self._heard_at_s = keepalive, trio.current_time()

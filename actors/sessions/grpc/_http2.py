@@ -57,13 +57,14 @@ class Http2(H2Connection):
                 normalize_inbound_headers=False,
             )
         )
-        self.local_settings = Settings(client=client, initial_values=_settings(client, limits))
+        self.local_settings: Settings = Settings(client=client, initial_values=_settings(client, limits))
         # h2 takes these two over only when the peer acknowledges *changed* settings, and ours are there from
         # the start: a large upload would break the connection
         # (test_frames_above_16_kib_are_accepted_from_the_start).
-        self.max_inbound_frame_size = limits.frame_bytes_max
-        self.decoder = self._memory = RememberingDecoder(limits.header_list_bytes_max)
-        self.encoder = RememberingEncoder()
+        self.max_inbound_frame_size: int = limits.frame_bytes_max
+        self._memory = RememberingDecoder(limits.header_list_bytes_max)
+        self.decoder: RememberingDecoder = self._memory  # type: ignore[mutable-override]  # Only ours is ever set.
+        self.encoder: RememberingEncoder = RememberingEncoder()  # type: ignore[mutable-override]
         # h2 closes the whole connection on GOAWAY, although open calls go on until they end (h2 issue 1181).
         self._frame_dispatch_table[GoAwayFrame] = _announce_goaway  # pyright: ignore[reportUnknownMemberType]  # h2's
         self._backlog_limit = limits.backlog_bytes_max

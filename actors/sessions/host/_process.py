@@ -67,12 +67,13 @@ class EngineProcess:
         """How many cells it was given."""
         self.stored_seen = 0
         """Up to which change it knows the stored values of its session."""
-        self.ready = self.dead = False
-        self.began_s = trio.current_time()
+        self.ready: bool = False
+        self.dead: bool = False
+        self.began_s: float = trio.current_time()
         """When it was asked for."""
         self.walls: tuple[str, ...] = ()
         """Which limits of the operating system hold for it."""
-        self.resident_start_bytes = 0
+        self.resident_start_bytes: int = 0
         """What it took before its first cell."""
 
     @property
