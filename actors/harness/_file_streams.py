@@ -61,6 +61,10 @@ class FileReader:
     async def read(self, bytes_max: int | None = None) -> bytes:
         """Read the next block; empty at the end.
 
+        Raises:
+            FileStreamLost: The connection was lost, and the open file with it; its offset is told.
+            HarnessError: The executor refused, or cannot be reached.
+
         Cancelled:
             The block may be read again: the offset has not moved.
         """
@@ -91,6 +95,10 @@ class FileWriter:
 
     async def write(self, data: bytes) -> None:
         """Write bytes, behind those before.
+
+        Raises:
+            FileStreamLost: The connection was lost, and the open file with it; its offset is told.
+            HarnessError: The executor refused, or cannot be reached.
 
         Cancelled:
             Part may be written; the offset says up to where it is certain.

@@ -253,6 +253,13 @@ class HttpStream:
 
         Args:
             bytes_max: Raise `HttpRequestFailed` when it is larger; as much as there is when left out.
+
+        Raises:
+            HttpBodyBroken: The body ended before its end.
+            HttpRequestFailed: It is larger than `bytes_max`.
+
+        Cancelled:
+            What was received until then is gone.
         """
         parts: list[bytes] = []
         size_bytes = 0
