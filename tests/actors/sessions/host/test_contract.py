@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import trio
+import trio.testing
 
 from actors.sessions._wire import _methods as methods
 from actors.sessions._wire import code_mode_pb2 as wire
@@ -331,9 +332,16 @@ async def test_an_engine_that_crashes_ends_its_cell_with_what_it_had_put_out_and
     await peer.run("store('k', 1)")
     async with peer.executing("text('before'); notify('on'); " + SILENT, yield_time_ms=60_000) as (_, events):
         await peer.until(lambda: bool(peer.notifications))
-        for engine in engines():
-            os.kill(engine, signal.SIGKILL)
+        ends = [os.pidfd_open(engine) for engine in engines()]
+        for end in ends:
+            signal.pidfd_send_signal(end, signal.SIGKILL)
         seen = Seen((await events.receive()).outcome)
+    # One that waited for work was killed too: until the host has heard of its end, a cell could be given to it.
+    with trio.fail_after(10):
+        for end in ends:
+            await trio.lowlevel.wait_readable(end)
+            os.close(end)
+    await trio.testing.wait_all_tasks_blocked(0.05)
     after = await peer.run("text(load('k'))")
 
     assert (seen.outcome, seen.texts, seen.error) == ("completed", ["before"], "exec runtime ended unexpectedly")
