@@ -23,10 +23,10 @@ NUMBERS = {
 MAY_BE_MISSING = {"40", "41", "86", "89", "90", "91"}
 
 
-def read_table() -> dict[str, dict[str, list[str]]]:
+def read_table(file: Path = TABLE) -> dict[str, dict[str, list[str]]]:
     table: dict[str, dict[str, list[str]]] = {}
     section: dict[str, list[str]] = {}
-    for line in TABLE.read_text().splitlines():
+    for line in file.read_text().splitlines():
         if line.startswith("["):
             section = table.setdefault(line.strip("[]"), {})
         elif line and not line.startswith("#"):

@@ -16,13 +16,14 @@ from actors.sessions import (
     SessionOptions,
     SessionProvider,
     SessionReset,
+    Terminated,
     open_provider,
     status_text,
 )
 from actors.sessions.grpc import StatusCode
 from actors.sessions.host import EngineNotFound, find_engine, serve_host
 from tests.actors.sessions.client.proxies import Proxy, open_proxy
-from tests.actors.sessions.client.recording import Recorder, printed, request, run, told
+from tests.actors.sessions.client.recording import ECHO, Recorder, printed, request, run, told
 
 LOST = "session was lost"
 SERVER = SessionOptions(output_truncation=OutputTruncation.SERVER)
@@ -255,3 +256,78 @@ async def test_a_journal_changes_nothing_that_a_script_sees(proxy: Proxy, provid
     for script in scripts[:6] + scripts[7:]:
         one, other = await run(plain, script), await run(kept, script)
         assert told(one)[1:] == told(other)[1:], script
+
+
+GETTER = """
+let reads = 0;
+const value = { get image_url() {
+    if (reads++ === 0) { try { image(value) } catch {} throw new Error('first') }
+    notify('spinning'); const until = Date.now() + 60000; while (Date.now() < until);
+} };
+try { image(value) } catch { text('caught') } finally { text('finally') } text('later');
+"""
+
+
+async def test_a_termination_inside_an_image_getter_is_answered_at_once_and_hurts_no_other_session(
+    proxy: Proxy, provider: SessionProvider
+) -> None:
+    session, other = await provider.create_session(), await provider.create_session()
+    await run(other, "store('kept', 1)")
+    heard = Recorder()
+    cell = await session.execute(request(GETTER, yield_time_ms=60_000), heard)
+    await heard.notified.wait()
+    with trio.fail_after(5):
+        terminated = await session.terminate(cell.cell_id)
+    first = await cell.initial_response()
+
+    assert terminated.response == Terminated(cell_id="1")
+    assert first == Terminated(cell_id="1")
+    assert told(await run(other, "text(load('kept'))")) == printed("g2:2", "1")
+    assert told(await run(session, "text('works')")) == printed("2", "works")
+
+
+async def test_a_termination_inside_a_getter_cannot_be_caught(proxy: Proxy, provider: SessionProvider) -> None:
+    session = await provider.create_session()
+    heard = Recorder()
+    loop = "for (;;) { try { text(value) } catch { text('later') } }"
+    source = f"const value = {{ get a() {{ notify('spinning'); for (;;); }} }}; {loop}"
+    cell = await session.execute(request(source, yield_time_ms=60_000), heard)
+    await heard.notified.wait()
+    await session.terminate(cell.cell_id)
+
+    assert (await cell.initial_response()).content_items == ()
+
+
+@pytest.mark.parametrize("ending", ["", "throw 'failed'"])
+async def test_a_duration_leaves_out_how_long_the_answer_lay_unread(
+    proxy: Proxy, provider: SessionProvider, ending: str
+) -> None:
+    session = await provider.create_session()
+    began_s = trio.current_time()
+    computing = "const until = Date.now() + 150; while (Date.now() < until);"
+    source = f"{computing} await new Promise(r => setTimeout(r, 150)); {ending}"
+    cell = await session.execute(request(source))
+    await trio.sleep(1.0)
+    response = await cell.initial_response()
+    elapsed_s = trio.current_time() - began_s
+
+    assert response.host_duration_ns >= 250_000_000
+    assert response.host_duration_ns / 1e9 <= elapsed_s - 0.3
+
+
+async def test_two_concurrent_cells_run_after_a_reset_and_each_calls_its_tool_once(
+    proxy: Proxy, provider: SessionProvider
+) -> None:
+    session = await provider.create_session()
+    heard = Recorder()
+    await run(session, "store('kept', 1); text(await tools.echo('one'))", heard, enabled_tools=[ECHO])
+    proxy.refuse_next(StatusCode.NOT_FOUND, LOST)
+    for _ in range(2):
+        with pytest.raises((HostCallFailed, SessionReset)):
+            await run(session, "tools.echo('never')", heard, enabled_tools=[ECHO])
+    source = "text([await tools.echo('two'), load('kept')])"
+    cells = [await session.execute(request(source, enabled_tools=[ECHO]), heard) for _ in range(2)]
+    answers = [told(await cell.initial_response()) for cell in cells]
+
+    assert answers == [printed("g2:1", '["two",null]'), printed("g2:2", '["two",null]')]
+    assert [call.input for call in heard.calls] == ["one", "two", "two"]

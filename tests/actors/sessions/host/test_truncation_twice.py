@@ -150,6 +150,17 @@ def test_host_and_naive_implementation_price_clips_alike(data: Any) -> None:
     assert audio_tokens(address) == naive.sound_cost(address)
 
 
+@given(st.lists(st.one_of(images, sounds), max_size=40))
+@pytest.mark.usefixtures("small_limits")
+def test_images_and_sounds_together_never_fill_more_than_one_message(items: list[Item]) -> None:
+    """Each within its own bound would be too much together: no answer could be sent. Kills: no shared bound."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(retention, "MEDIA_BYTES_MAX", 25)
+        shown = host_cuts(items, 1_000_000)
+
+    assert sum(len(item.body) for item in shown if item.kind != "text") <= 25
+
+
 UNBOUNDED = naive.Limits(*[10**9] * 6)
 
 
