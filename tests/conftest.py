@@ -11,6 +11,6 @@ _QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_t
 settings.register_profile("quick", max_examples=25, derandomize=True, deadline=None, suppress_health_check=_QUIET)
 settings.register_profile("ci", max_examples=100, derandomize=True, deadline=None, suppress_health_check=_QUIET)
 settings.register_profile(
-    "long", max_examples=300, derandomize="CI" in os.environ, deadline=None, suppress_health_check=_QUIET
+    "long", max_examples=500, derandomize="CI" in os.environ, deadline=None, suppress_health_check=_QUIET
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
