@@ -4,8 +4,8 @@ Rates are per second of CPU time of the process, which on an idle core is wall t
 by the others. So are latencies, where nothing waits for a device or a clock.
 
 How fast the core is right now is measured too, before and after each sample: the raw switch, two trio tasks that wake
-each other. Absolute bars are those of a core that makes `REFERENCE_SWITCHES` of these round trips a second, so a bar is
-judged by the number at that speed, and both numbers are shown.
+each other. A bar is judged by what was measured. Absolute bars are those of a core that makes `REFERENCE_SWITCHES` of
+these round trips a second, so how the number would stand at that speed is shown beside the judgement, as an estimate.
 """
 
 import gc
@@ -41,7 +41,7 @@ class Result:
     value: float
     """Median of the repeats, as it was on this machine in this run."""
     scaled: float | None = None
-    """The same on a core of the reference's speed; what a bar that is an absolute figure is held against."""
+    """An estimate of the same on a core of the reference's speed."""
     switches: float | None = None
     """How many raw switches and back this machine made a second, right before and after."""
     spread: float = 0.0
@@ -53,7 +53,9 @@ class Result:
     bar: str = ""
     """What it must reach."""
     met: bool | None = None
-    """Whether it does; None if there is no bar, or it could not be judged."""
+    """Whether it does, here; None if there is no bar, or it could not be judged."""
+    met_scaled: bool | None = None
+    """Whether the estimate does; None where there is none, or the bar is a ratio."""
     note: str = ""
     """Why there is no number, or how to read it."""
 
@@ -87,21 +89,25 @@ class Taken:
 
     def as_rate(self, *, at_least: float | None = None) -> dict[str, Any]:
         """Give the fields of a result that is a rate: a faster machine makes more of it."""
-        scaled_to = self.per_switch * REFERENCE_SWITCHES
-        return self._fields(scaled_to, None if at_least is None else scaled_to >= at_least)
+        fields = self._fields(self.per_switch * REFERENCE_SWITCHES)
+        if at_least is not None:
+            fields |= {"met": self.value >= at_least, "met_scaled": fields["scaled"] >= at_least}
+        return fields
 
     def as_time(self, *, at_most: float | None = None) -> dict[str, Any]:
         """Give the fields of a result that is a time: a faster machine takes less of it."""
         products = [value * speed for value, speed in zip(self.values, self.speeds, strict=True)]
-        scaled_to = statistics.median(products) / REFERENCE_SWITCHES
-        return self._fields(scaled_to, None if at_most is None else scaled_to <= at_most)
+        fields = self._fields(statistics.median(products) / REFERENCE_SWITCHES)
+        if at_most is not None:
+            fields |= {"met": self.value <= at_most, "met_scaled": fields["scaled"] <= at_most}
+        return fields
 
     def as_is(self, *, met: bool | None = None) -> dict[str, Any]:
         """Give the fields of a result that the speed of the machine does not change."""
         return {"value": self.value, "spread": spread(self.values), "met": met}
 
-    def _fields(self, scaled_to: float, met: bool | None) -> dict[str, Any]:
-        return {**self.as_is(met=met), "scaled": scaled_to, "switches": self.switches}
+    def _fields(self, scaled_to: float) -> dict[str, Any]:
+        return {**self.as_is(), "scaled": scaled_to, "switches": self.switches}
 
 
 def scaled(count: int) -> int:
