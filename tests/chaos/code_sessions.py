@@ -8,12 +8,15 @@ Whatever happens: no script and no tool call runs twice, each cell is closed exa
 bound, and no process, task or connection is left.
 """
 
+import contextlib
+import functools
 import math
 import os
 import random
 import signal
 import sys
 import time
+import traceback
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -77,6 +80,7 @@ class Life:
         self.overdue: list[str] = []
         self.tags = 0
         self.generation = 0
+        self.killed = False
 
     async def echo(self, call: ToolCall, _: trio.Event) -> Json:
         await trio.sleep(0.005)
@@ -264,6 +268,7 @@ async def in_memory(seed: int, kind: str, step: int | None) -> tuple[Life, int]:
     assert len(executions) == len({*executions}), "a script ran twice"
     assert (live, ended, left) == (0, 0, 0), f"left: {live} sessions, {ended} tasks of a session, {left} of a provider"
     life.check()
+    life.killed = step is not None and instrument.seen >= step
     return life, instrument.seen
 
 
@@ -277,8 +282,14 @@ async def quietly(session: Session) -> None:
 # --- a host process with real engines
 
 
-async def for_real(seed: int, kind: str, step: int) -> Life:
-    """Live one life beside a real host process, which is brought back when it is killed."""
+def end(processes: list[psutil.Process]) -> None:
+    for process in processes:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process.pid, signal.SIGKILL)
+
+
+async def for_real(seed: int, kind: str, step: int | None) -> tuple[Life, int]:
+    """Live one life beside a real host process, which is brought back when it is killed; gives it and its steps."""
     life = Life(seed)
     connections: list[trio.SocketStream] = []
     async with running(OURS) as (url, process):
@@ -295,8 +306,10 @@ async def for_real(seed: int, kind: str, step: int) -> Life:
                 case "host":
                     process.kill()
                 case "engine":
-                    for child in psutil.Process(process.pid).children(recursive=True):
-                        os.kill(child.pid, signal.SIGKILL)
+                    for guard in psutil.Process(process.pid).children():
+                        end(guard.children(recursive=True))
+                case "session":  # No other program can end a session of a host: what all engines hang on is ended.
+                    end(psutil.Process(process.pid).children())
                 case _:
                     for stream in connections:
                         stream.socket.close()
@@ -310,7 +323,7 @@ async def for_real(seed: int, kind: str, step: int) -> Life:
                 await life.live(session)
             finally:
                 trio.lowlevel.remove_instrument(instrument)
-            if kind == "host" and instrument.seen >= step:
+            if kind == "host" and step is not None and instrument.seen >= step:
                 async with running(OURS) as (address[0], again):
                     await life.go_on(session)
                     family += psutil.Process(again.pid).children(recursive=True)
@@ -326,35 +339,51 @@ async def for_real(seed: int, kind: str, step: int) -> Life:
     assert not alive, f"engine processes are left: {alive}"
     assert live == 0
     life.check()
-    return life
+    life.killed = step is not None and instrument.seen >= step
+    return life, instrument.seen
 
 
 # --- seeds
 
 
 class Steps:
-    """How many steps an untouched life has: counted once, so that seeds spread over all of them."""
+    """How many steps an untouched life has: counted once of each sort, so that seeds spread over all of them.
+
+    Beside a host process a life has fewer steps than with a host in memory, whose tasks are counted too. How many
+    they are is not the same each time: the last tenth is left to chance, not to be missed by most.
+    """
 
     total = 0
+    total_for_real = 0
 
     @classmethod
     def of(cls, seed: int) -> int:
         if not cls.total:
             clock = trio.testing.MockClock(autojump_threshold=0)
             _, cls.total = trio.run(in_memory, 0, "host", None, clock=clock)
+        if is_real(seed):
+            if not cls.total_for_real:
+                _, steps = trio.run(for_real, 0, "host", None)
+                cls.total_for_real = steps * 9 // 10
+            return 1 + (seed // REAL_EVERY * 37 + random.Random(seed).randrange(37)) % cls.total_for_real
         # A step of each hundredth part, and within it as chance has it.
         return 1 + (seed // len(KINDS) * 37 + random.Random(seed).randrange(10)) % cls.total
+
+
+def is_real(seed: int) -> bool:
+    return seed % REAL_EVERY < len(KINDS) and has_engine()
 
 
 def play(seed: int) -> Life:
     """Play one seed; raises what must not be."""
     kind, step = KINDS[seed % len(KINDS)], Steps.of(seed)
-    if seed % REAL_EVERY >= len(KINDS) or not has_engine():
-        clock = trio.testing.MockClock(autojump_threshold=0)
-        return trio.run(in_memory, seed, kind, step, clock=clock)[0]
-    return trio.run(for_real, seed, kind, step)
+    if is_real(seed):
+        return trio.run(for_real, seed, kind, step)[0]
+    clock = trio.testing.MockClock(autojump_threshold=0)
+    return trio.run(in_memory, seed, kind, step, clock=clock)[0]
 
 
+@functools.cache
 def has_engine() -> bool:
     """Say whether JavaScript can run here."""
     try:
@@ -366,17 +395,22 @@ def has_engine() -> bool:
 
 def main(seeds: int = 1_000, first: int = 0) -> int:
     """Play seeds, tell what broke and how it went."""
-    began_s, ended, broken = time.monotonic(), Counter[str](), list[str]()
+    began_s, ended, broken, killed = time.monotonic(), Counter[str](), list[str](), 0
     for seed in range(first, first + seeds):
         try:
-            ended += play(seed).ended
+            life = play(seed)
         except Exception as error:
             broken.append(f"seed {seed} ({KINDS[seed % len(KINDS)]}, step {Steps.of(seed)}): {error!r}")
-            sys.stdout.write(f"{broken[-1]}\n")
+            sys.stdout.write(f"{broken[-1]}\n{''.join(traceback.format_exception(error))}")
             sys.stdout.flush()
+        else:
+            ended += life.ended
+            killed += life.killed
     told = ", ".join(f"{name} {times}" for name, times in ended.most_common())
     seconds = time.monotonic() - began_s
-    sys.stdout.write(f"{seeds} seeds, {len(broken)} broken, {seconds:.0f} s; calls ended: {told}\n")
+    sys.stdout.write(
+        f"{seeds} seeds, {killed} killed something, {len(broken)} broken, {seconds:.0f} s; calls ended: {told}\n"
+    )
     return 1 if broken else 0
 
 
