@@ -307,6 +307,6 @@ def _doctor(commands: _Commands) -> None:
     command = commands.add_parser(
         "doctor",
         help="check what this machine offers and what is in the way",
-        description="Check the interpreter, the installed packages, process groups, limits and loopback.",
+        description="Check the interpreter, the packages, process groups, limits, loopback and what runs JavaScript.",
     )
     command.add_argument("--json", action="store_true", help="one JSON object with every finding")

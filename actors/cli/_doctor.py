@@ -115,6 +115,33 @@ def _temporary_files() -> Finding:
         return Finding(check="temporary files", verdict=Verdict.OK, seen=f"{os.path.dirname(place)} can be written")
 
 
+def _javascript() -> Finding:
+    """Code sessions are optional, so what they lack is no fault."""
+    try:
+        from actors.sessions.host import EngineNotFound, find_engine
+    except ImportError as missing:
+        return _no_javascript(str(missing), "pip install 'greenroom[sessions]', for code sessions")
+    try:
+        engine = find_engine()
+    except EngineNotFound as missing:
+        return _no_javascript(
+            "; ".join(missing.looked), "pip install 'greenroom[sessions]' or 'greenroom[sessions-node]'"
+        )
+    seen = f"{engine.kind} {engine.version} ({engine.found})"
+    try:
+        # The version of a package is read without starting it: a program for another system shows only here.
+        subprocess.run(  # noqa: S603  # The program that a host would start.
+            [engine.path, "--version"], capture_output=True, check=True, timeout=_PROCESS_WAIT_S
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        return _no_javascript(f"{seen} does not start: {error}", "name another engine to the host, or remove this one")
+    return Finding(check="javascript", verdict=Verdict.OK, seen=seen)
+
+
+def _no_javascript(seen: str, remedy: str) -> Finding:
+    return Finding(check="javascript", verdict=Verdict.WARNING, seen=seen, remedy=remedy)
+
+
 CHECKS: Final[dict[str, Callable[[], Finding]]] = {
     "python": _interpreter,
     "packages": _versions,
@@ -123,4 +150,5 @@ CHECKS: Final[dict[str, Callable[[], Finding]]] = {
     "open files": _open_files,
     "process groups": _process_groups,
     "temporary files": _temporary_files,
+    "javascript": _javascript,
 }

