@@ -23,7 +23,7 @@ EXAMPLES = [
 
 
 def test_the_readme_and_the_guide_have_examples() -> None:
-    assert len(EXAMPLES) == 7
+    assert len(EXAMPLES) == 14
 
 
 @pytest.mark.parametrize(("code", "prints"), EXAMPLES)
