@@ -115,4 +115,7 @@ def lose_id(environment: Environment, event: Superseded | Removed, now_s: float)
 
 def registration_of(environment: Environment) -> Registration:
     """The one registration of a deferred environment; called once, right after it was let in."""
-    return Registration.give(body_of(environment), weakref.ref(environment))
+    body = body_of(environment)
+    registration = Registration.give(body, weakref.ref(environment))
+    body.holder = weakref.ref(registration)
+    return registration

@@ -5,6 +5,7 @@ is how an environment which nobody can reach any more comes to be closed.
 """
 
 import contextlib
+import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
@@ -56,6 +57,7 @@ class Body:
         "bundle_environment_id",
         "client",
         "final",
+        "holder",
         "identity",
         "link",
         "lot",
@@ -74,6 +76,8 @@ class Body:
         self.bundle_environment_id: str = bundle_environment_id
         # Whether the last handle is gone. Set by a finaliser on any thread, read in the run.
         self.released: bool = False
+        # Who may complete a deferred one. Weak: a registration that is lost shows at once, before the run is told.
+        self.holder: weakref.ref[object] | None = None
         self.final: Lifecycle | None = None
         self.client: Client | None = None
         # What the actor holds now.
@@ -83,6 +87,11 @@ class Body:
         self.identity: HarnessIdentity | None = None
         self.lot: trio.lowlevel.ParkingLot | None = None
         self.watch_source: WatchSource[ConnectionState] | None = None
+
+    @property
+    def nobody_completes(self) -> bool:
+        """Whether its registration is lost; where the gate is still pending, the run is about to hear of it."""
+        return self.holder is not None and self.holder() is None
 
     @property
     def life(self) -> Lifecycle:

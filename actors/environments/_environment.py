@@ -85,7 +85,8 @@ class Environment(Handle):
 
     def why(self) -> Why:
         """Say why it is what it is: a chain of reasons that ends in a cause, and what to do."""
-        return explain(self._body.life, self._body.now_s("why"), self._body.tries)
+        body = self._body
+        return explain(body.life, body.now_s("why"), body.tries, lost=body.nobody_completes)
 
     def start_connecting(self) -> None:
         """Begin connecting in the background, if that was never done; nobody is waited for."""

@@ -17,6 +17,9 @@ import attrs
 from actors.environments._errors import OutOfPlace, without_frames
 from actors.environments._ready_info import ReadyInfo
 
+ENDED_TOO_EARLY: Final = "environment registration ended before completion"
+"""What is said of a registration that was let go, word for word."""
+
 
 class Gate(enum.Enum):
     """Whether an environment has been provisioned; see `GATE_TRANSITIONS`.
@@ -54,11 +57,16 @@ class InfoPublished:
     """When it was said, on the run's clock."""
 
 
+def reason_given(message: str) -> str:
+    """What was said of a failure, or that nothing was."""
+    return message if message.strip() else "no reason was given"
+
+
 @attrs.frozen
 class FailureReported:
     """It could not be provisioned. A second such report changes nothing."""
 
-    message: str
+    message: str = attrs.field(converter=reason_given)
     """What the one who provisions it says."""
     now_s: float
     """When it was said, on the run's clock."""

@@ -9,8 +9,9 @@ from typing import Final
 from actors import ActorsError
 from actors.environments._connection import Phase
 from actors.environments._errors import ConnectFailed, EnvironmentClosed, EnvironmentUnavailable
-from actors.environments._gate import Gate
+from actors.environments._gate import ENDED_TOO_EARLY, Gate
 from actors.environments._lifecycle import Lifecycle
+from actors.environments._printable import shown
 from actors.environments._status import EnvironmentStatus, StatusDisconnected, StatusPending, StatusReady
 
 SAID_CHARS_MAX: Final = 4096
@@ -33,10 +34,20 @@ def refusal(life: Lifecycle) -> ActorsError | None:
         message, abandoned = life.provisioning.message or "", life.gate is Gate.ABANDONED
         unavailable = EnvironmentUnavailable(life.environment_id, life.generation, message, abandoned=abandoned)
         unavailable.__cause__ = life.provisioning.cause
+        if message == ENDED_TOO_EARLY:
+            unavailable.add_note(_let_go(life))
         return unavailable
     if life.connection.phase is Phase.START_REFUSED:
         return connect_failed(life, retryable=False)
     return None
+
+
+def _let_go(life: Lifecycle) -> str:
+    return (
+        f"The registration of environment `{life.environment_id}` generation {life.generation} was let go before it "
+        f"was completed or failed. Write `with manager.register_deferred({shown(life.environment_id)}, provider) as "
+        "registration:`, and in this block registration.complete(info) or registration.fail(message)."
+    )
 
 
 def start_outcome(life: Lifecycle, joined: int) -> ActorsError | NotYet | None:

@@ -14,7 +14,7 @@ from actors.environments._errors import (
     StaleGeneration,
     UnknownEnvironment,
 )
-from actors.environments._gate import FailureReported, Gate, InfoPublished, ReadyReported, Recovered
+from actors.environments._gate import FailureReported, Gate, InfoPublished, ReadyReported, Recovered, reason_given
 from actors.environments._lifecycle import Kind, Lifecycle
 from actors.environments._ready_info import ReadyInfo, check_ready_info
 
@@ -67,7 +67,7 @@ def _take_failure(body: Body, message: str, now_s: float) -> None:
     life = body.life
     match life.gate:
         case Gate.READY:
-            raise AlreadyReady(life.environment_id, message)
+            raise AlreadyReady(life.environment_id, reason_given(message))
         case Gate.PENDING | Gate.FAILED:
             body.step(FailureReported(message, now_s), now_s)
         case Gate.ABANDONED:

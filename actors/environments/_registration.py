@@ -25,13 +25,18 @@ from actors.environments._errors import (
     RegistrationUsed,
 )
 from actors.environments._from_thread import FromThread
-from actors.environments._gate import FailureReported, Gate, GateEvent, ProvisioningAbandoned, ReadyReported
+from actors.environments._gate import (
+    ENDED_TOO_EARLY,
+    FailureReported,
+    Gate,
+    GateEvent,
+    ProvisioningAbandoned,
+    ReadyReported,
+)
 from actors.environments._given import Handle
 from actors.environments._outcomes import words_of
 from actors.environments._printable import brief
 from actors.environments._ready_info import ReadyInfo, check_ready_info
-
-ENDED_TOO_EARLY = "environment registration ended before completion"
 
 
 @final

@@ -61,31 +61,33 @@ def explain_absence(environment_id: str) -> Why:
     )
 
 
-def explain(life: Lifecycle, now_s: float, tries: int = 0) -> Why:
+def explain(life: Lifecycle, now_s: float, tries: int = 0, *, lost: bool = False) -> Why:
     """Why an environment is in its state.
 
     Args:
         life: The environment.
         now_s: What the run's clock says.
         tries: How often the provider was asked in the latest attempt.
+        lost: Nobody has its registration any more.
     """
-    chain = list(_chain(life, now_s, tries))
+    lost = lost and life.gate is Gate.PENDING and not life.is_closed
+    chain = list(_chain(life, now_s, tries, lost=lost))
     return Why(
         environment_id=life.environment_id,
         generation=life.generation,
         reasons=tuple(chain),
-        advice=_advice(life),
+        advice=_keep_it(life) if lost else _advice(life),
     )
 
 
-def _chain(life: Lifecycle, now_s: float, tries: int) -> Iterator[Reason]:
+def _chain(life: Lifecycle, now_s: float, tries: int, *, lost: bool) -> Iterator[Reason]:
     name = f"environment `{life.environment_id}` generation {life.generation}"
     connection, since_s = life.connection, now_s - life.connection.since_s
     if life.is_closed:
         yield Reason(code="closed", text=f"{name} is closed")
         yield Reason(code="cause", text=connection.reason or "it was closed", ago_s=since_s)
     elif life.gate is Gate.PENDING:
-        yield from _pending(life, now_s, name)
+        yield from _pending(life, now_s, name, lost=lost)
     elif life.gate is not Gate.READY:
         yield Reason(code=life.gate.value, text=f"{name} is {life.gate.value}")
         cause = f"environment unavailable: {life.provisioning.message}"
@@ -95,8 +97,12 @@ def _chain(life: Lifecycle, now_s: float, tries: int) -> Iterator[Reason]:
     yield from _place(life)
 
 
-def _pending(life: Lifecycle, now_s: float, name: str) -> Iterator[Reason]:
+def _pending(life: Lifecycle, now_s: float, name: str, *, lost: bool) -> Iterator[Reason]:
     yield Reason(code="pending", text=f"{name} is not provisioned", ago_s=None)
+    if lost:
+        yield Reason(code="registration_lost", text="its registration was lost, so it is about to be abandoned")
+        yield Reason(code="registered", text="it was registered", ago_s=now_s - life.born_s)
+        return
     who = "the holder of its registration" if life.kind is Kind.DEFERRED else "a provisioning report for its id"
     yield Reason(code="waiting_for_completion", text=f"waiting for {who}")
     if life.deadline_s is None:
@@ -191,6 +197,10 @@ def _completion(life: Lifecycle) -> str:
     if life.kind is Kind.DEFERRED:
         return "complete it with its registration: registration.complete(info), .fail(message) or .abandon()"
     return f"report how it went: {_call('report_provisioning', life, ', info or failure text, provider')}"
+
+
+def _keep_it(life: Lifecycle) -> str:
+    return f"register it anew, and keep the registration: with {_anew(life)} as registration"
 
 
 def _anew(life: Lifecycle) -> str:

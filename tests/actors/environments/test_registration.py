@@ -12,6 +12,7 @@ from trio.testing import wait_all_tasks_blocked
 
 from actors import ActorsError, InvalidOption
 from actors.environments import (
+    AlreadyReady,
     Environment,
     EnvironmentManager,
     EnvironmentUnavailable,
@@ -467,3 +468,28 @@ async def test_completing_is_not_a_checkpoint_and_the_provider_is_not_called_by_
 async def start_nothing() -> None:
     async with trio.open_nursery() as nursery:
         await start(nursery, trio.lowlevel.checkpoint)
+
+
+@pytest.mark.parametrize("said", ["", " \n"])
+@pytest.mark.parametrize("by_id", [False, True])
+async def test_a_failure_without_words_says_that_no_reason_was_given(said: str, by_id: bool) -> None:
+    """It is no error of whoever says it: that one is mostly in the middle of handling another. Seen failing without."""
+    async with open_manager_in_memory() as manager:
+        if by_id:
+            manager.report_provisioning("tools", said, FailingProvider())
+        else:
+            manager.register_deferred("tools", FailingProvider()).fail(said)
+
+        with pytest.raises(EnvironmentUnavailable) as raised:
+            await found(manager, "tools").wait_until_ready()
+
+        text = "exec-server connection attempt failed: environment unavailable: no reason was given"
+        assert str(raised.value) == text
+
+
+async def test_a_failure_without_words_of_one_that_is_ready_says_so_too() -> None:
+    async with open_manager_in_memory() as manager:
+        manager.report_provisioning("tools", info("r", "tools"), FailingProvider())
+
+        with pytest.raises(AlreadyReady, match=r"later provisioning report failed: no reason was given$"):
+            manager.report_provisioning("tools", "", FailingProvider())

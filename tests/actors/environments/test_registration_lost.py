@@ -1,5 +1,6 @@
 """A registration that is lost abandons its environment exactly once, by whatever road, and disturbs nobody (P21)."""
 
+import contextlib
 import gc
 import subprocess
 import sys
@@ -12,7 +13,14 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from actors.environments import Environment, EnvironmentManager, Gate, GateMoved, Registration
+from actors.environments import (
+    Environment,
+    EnvironmentManager,
+    EnvironmentUnavailable,
+    Gate,
+    GateMoved,
+    Registration,
+)
 from actors.environments.testing import FailingProvider, open_manager_in_memory
 from tests.actors.environments.waiting import Wait, found, start_wait
 
@@ -290,3 +298,52 @@ def test_a_run_that_dies_of_an_error_is_silent_about_its_registrations() -> None
     )
 
     assert (ran.returncode, ran.stdout, ran.stderr) == (5, "", "")
+
+
+async def test_why_says_that_a_registration_was_lost_before_the_run_has_heard_of_it() -> None:
+    """Killed the mutant that asks the gate alone: it advised to complete what nobody could."""
+    async with open_manager_in_memory() as manager:
+        held = [manager.register_deferred("tools", FailingProvider())]
+        environment = found(manager, "tools")
+        assert environment.why().reasons[1].code == "waiting_for_completion"
+        with pytest.warns(ResourceWarning):
+            held.clear()
+
+        why = environment.why()
+
+        assert [reason.code for reason in why.reasons] == ["pending", "registration_lost", "registered"]
+        assert why.reasons[1].text == "its registration was lost, so it is about to be abandoned"
+        with_it = "with manager.register_deferred('tools', provider) as registration"
+        assert why.advice == f"register it anew, and keep the registration: {with_it}"
+        await wait_all_tasks_blocked()
+        assert environment.why().reasons[0].code == "abandoned"
+
+
+@pytest.mark.parametrize("by_name", [False, True])
+async def test_the_error_of_a_registration_that_was_let_go_notes_whose_it_was_and_what_to_write(by_name: bool) -> None:
+    """Killed the mutant without the note."""
+    async with open_manager_in_memory() as manager:
+        with manager.register_deferred("tools", FailingProvider()) as registration:
+            if by_name:
+                registration.abandon()
+
+        with pytest.raises(EnvironmentUnavailable) as raised:
+            await found(manager, "tools").wait_until_ready()
+
+        assert str(raised.value).endswith(ENDED)
+        (note,) = raised.value.__notes__
+        assert note.startswith(
+            "The registration of environment `tools` generation 1 was let go before it was completed"
+        )
+        assert "Write `with manager.register_deferred('tools', provider) as registration:`" in note
+
+
+async def test_what_was_raised_in_the_block_of_a_registration_needs_no_such_note() -> None:
+    async with open_manager_in_memory() as manager:
+        with contextlib.suppress(KeyError), manager.register_deferred("tools", FailingProvider()):
+            raise KeyError("disk")
+
+        with pytest.raises(EnvironmentUnavailable) as raised:
+            await found(manager, "tools").wait_until_ready()
+
+        assert not hasattr(raised.value, "__notes__")
