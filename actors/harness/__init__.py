@@ -29,6 +29,7 @@ from actors.harness._errors import OutputLost as OutputLost
 from actors.harness._errors import ProcessFailed as ProcessFailed
 from actors.harness._errors import ProcessNeverStarted as ProcessNeverStarted
 from actors.harness._errors import ProcessStateUnknown as ProcessStateUnknown
+from actors.harness._errors import ProgramNotFound as ProgramNotFound
 from actors.harness._errors import ProtocolBroken as ProtocolBroken
 from actors.harness._errors import ReaderBusy as ReaderBusy
 from actors.harness._errors import RecoveryFailed as RecoveryFailed
@@ -39,6 +40,7 @@ from actors.harness._errors import TooManyCalls as TooManyCalls
 from actors.harness._errors import TransportClosed as TransportClosed
 from actors.harness._errors import WebSocketConnectFailed as WebSocketConnectFailed
 from actors.harness._errors import WebSocketConnectTimedOut as WebSocketConnectTimedOut
+from actors.harness._errors import WorkingFolderNotFound as WorkingFolderNotFound
 from actors.harness._file_errors import AccessRefused as AccessRefused
 from actors.harness._file_errors import AlreadyExists as AlreadyExists
 from actors.harness._file_errors import DirectoryInTheWay as DirectoryInTheWay
@@ -162,6 +164,7 @@ __all__ = [
     "ProcessStateUnknown",
     "ProcessStdin",
     "Processes",
+    "ProgramNotFound",
     "ProtocolBroken",
     "ReaderBusy",
     "RecoveryFailed",
@@ -182,6 +185,7 @@ __all__ = [
     "WebSocketConnectFailed",
     "WebSocketConnectTimedOut",
     "WebSocketDialer",
+    "WorkingFolderNotFound",
     "is_worth_retrying",
     "open_client",
     "run_harness",

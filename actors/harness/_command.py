@@ -18,6 +18,10 @@ OUTPUT_BYTES_MAX: Final = 64 * 1024 * 1024
 """How much output of a command is kept unless asked otherwise."""
 
 
+LAST_WORDS_BYTES_MAX: Final = 500
+"""How much of a failed command's standard error its own error shows."""
+
+
 @attrs.frozen(kw_only=True)
 class CompletedCommand:
     """A command that was run, and what came of it.
@@ -51,11 +55,23 @@ class CompletedCommand:
         return self.stderr.decode("utf-8", "replace")
 
 
+def _last_words(stderr: bytes) -> str:
+    """The end of what a command said on standard error, on one line; nothing if it said nothing."""
+    told = stderr.rstrip()
+    if not told:
+        return ""
+    # Decoded after it is cut: what is left of a character at the cut is shown as such.
+    end = ascii(told[-LAST_WORDS_BYTES_MAX:].decode("utf-8", "replace"))
+    left_out = len(told) - LAST_WORDS_BYTES_MAX
+    return f"; its standard error ends with {end}" if left_out > 0 else f"; its standard error: {end}"
+
+
 class CommandFailed(Failed):
-    """A checked command ended with another exit code than 0."""
+    """A checked command ended with another exit code than 0; ``completed`` has all that it wrote."""
 
     def __init__(self, completed: CompletedCommand) -> None:
-        super().__init__(f"{list(completed.argv)!r} ended with exit code {completed.exit_code}")
+        said = _last_words(completed.stderr)
+        super().__init__(f"{list(completed.argv)!r} ended with exit code {completed.exit_code}{said}")
         self.completed = completed
 
 

@@ -129,6 +129,17 @@ class RequestRejected(Failed):
         self.data: Any = data
 
 
+class ProgramNotFound(RequestRejected):
+    """There is no such program where the executor runs; nothing was started.
+
+    An executor that does not say whether the program or the folder is missing makes it a plain `RequestRejected`.
+    """
+
+
+class WorkingFolderNotFound(RequestRejected):
+    """There is no such folder where the executor runs; nothing was started."""
+
+
 class AnswerUnreadable(Failed):
     """The executor answered with something that is no answer to this call."""
 

@@ -15,8 +15,10 @@ from actors.harness._errors import (
     HarnessError,
     InvalidArgument,
     ProcessNeverStarted,
+    ProgramNotFound,
     RequestRejected,
     TransportClosed,
+    WorkingFolderNotFound,
 )
 from actors.harness._followed import Followed
 from actors.harness._process import Process
@@ -202,16 +204,30 @@ def start_rejected(rejected: RequestRejected, params: StartParams) -> RequestRej
     """Name what could not be started, or where: an executor tells it in its data, if at all, and not in its text."""
     if rejected.code != ErrorCode.INTERNAL:
         return rejected
-    data: object = rejected.data
-    told = cast("Mapping[object, object]", data).get("path") if isinstance(data, Mapping) else None
+    given: object = rejected.data
+    data = cast("Mapping[object, object]", given) if isinstance(given, Mapping) else dict[object, object]()
+    told, is_missing = data.get("path"), data.get("kind") == "spawnNotFound"
+    kind = RequestRejected
     program, cwd = f"program {shown_text(params.argv[0])}", f"working folder {shown_text(_cwd_path(params.cwd))}"
     if not isinstance(told, str):
         about = f"{program} in {cwd}"
     elif told != params.argv[0] and told == _cwd_path(params.cwd):
         about = cwd
+        if is_missing:
+            kind, about = WorkingFolderNotFound, f"{cwd}; make this folder on the executor's machine, or give another"
     else:
         about = program
-    return RequestRejected(rejected.code, rejected.message, rejected.data, about=about)
+        if is_missing:
+            kind, about = ProgramNotFound, f"{program}; {_where_it_was_looked_for(params)}"
+    return kind(rejected.code, rejected.message, rejected.data, about=about)
+
+
+def _where_it_was_looked_for(params: StartParams) -> str:
+    if "/" in params.argv[0]:
+        return "look on the executor's machine for it, and for what its first line names if it is a script"
+    if "PATH" in params.env:
+        return "it is in no folder of the PATH that env gives; add its folder, or give its absolute path"
+    return "it is in no folder of the executor's own PATH; install it there, give its absolute path, or a PATH in env"
 
 
 def _cwd_path(uri: str) -> str:

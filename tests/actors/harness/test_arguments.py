@@ -16,9 +16,11 @@ from actors.harness import (
     InvalidArgument,
     Process,
     Processes,
+    ProgramNotFound,
     RecoveryPolicy,
     RequestRejected,
     WebSocketDialer,
+    WorkingFolderNotFound,
     open_client,
     shown_url,
 )
@@ -267,8 +269,8 @@ FOLDER = "file:///work/dir%20x"
 @pytest.mark.parametrize(
     ("data", "about"),
     [
-        ({"kind": "spawnNotFound", "path": "prog"}, "program 'prog'"),
-        ({"kind": "spawnNotFound", "path": "/work/dir x"}, "working folder '/work/dir x'"),
+        ({"kind": "spawnPermissionDenied", "path": "prog"}, "program 'prog'"),
+        ({"kind": "spawnPermissionDenied", "path": "/work/dir x"}, "working folder '/work/dir x'"),
         ({"kind": "spawnNotFound"}, "program 'prog' in working folder '/work/dir x'"),
         (None, "program 'prog' in working folder '/work/dir x'"),
         ({"path": 5}, "program 'prog' in working folder '/work/dir x'"),
@@ -282,6 +284,48 @@ def test_a_refused_start_says_what_or_where_after_the_words_of_the_executor(data
 
     assert str(told) == f"exec-server rejected request (-32603): {text}: {about}"
     assert (told.code, told.message, told.data) == (ErrorCode.INTERNAL, text, data)
+
+
+@pytest.mark.parametrize(
+    ("program", "env", "advice"),
+    [
+        (
+            "prog",
+            {},
+            "it is in no folder of the executor's own PATH; install it there, give its absolute path, or a PATH in env",
+        ),
+        (
+            "prog",
+            {"PATH": "/nowhere"},
+            "it is in no folder of the PATH that env gives; add its folder, or give its absolute path",
+        ),
+        ("/bin/prog", {}, "look on the executor's machine for it, and for what its first line names if it is a script"),
+    ],
+)
+def test_a_missing_program_says_where_it_was_looked_for_and_what_to_do(
+    program: str, env: dict[str, str], advice: str
+) -> None:
+    """Killed the mutants that forget the PATH of the call, and that take a path for a name."""
+    params = StartParams(process_id="p", argv=(program,), cwd=FOLDER, env=env, tty=False)
+    data = {"kind": "spawnNotFound", "path": program}
+
+    told = start_rejected(RequestRejected(ErrorCode.INTERNAL, "No such file", data), params)
+
+    assert type(told) is ProgramNotFound
+    assert str(told) == f"exec-server rejected request (-32603): No such file: program '{program}'; {advice}"
+    assert told.data == data
+
+
+def test_a_missing_working_folder_has_a_type_and_says_what_to_do() -> None:
+    params = StartParams(process_id="p", argv=("prog",), cwd=FOLDER, env={}, tty=False)
+    data = {"kind": "spawnNotFound", "path": "/work/dir x"}
+
+    told = start_rejected(RequestRejected(ErrorCode.INTERNAL, "No such file", data), params)
+
+    assert type(told) is WorkingFolderNotFound
+    assert str(told).endswith(
+        "No such file: working folder '/work/dir x'; make this folder on the executor's machine, or give another"
+    )
 
 
 def test_a_start_that_breaks_a_rule_is_told_in_the_words_of_the_executor_alone() -> None:

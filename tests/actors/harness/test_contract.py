@@ -12,6 +12,7 @@ from actors.harness import (
     Client,
     CommandFailed,
     CommandTimedOut,
+    CompletedCommand,
     DidNotRun,
     InvalidArgument,
     RequestRejected,
@@ -104,6 +105,24 @@ async def test_a_checked_command_that_fails_raises_with_its_output(body: Body) -
 
     assert unchecked.exit_code == 3
     assert caught.value.completed.stderr == b"wrong\n"
+    assert str(caught.value) == f"{list(body.fail)!r} ended with exit code 3; its standard error: 'wrong'"
+
+
+@pytest.mark.parametrize(
+    ("stderr", "told"),
+    [
+        (b" \n", ""),
+        (b"a\nb\x1b[2J\xff\n", r"; its standard error: 'a\nb\x1b[2J\ufffd'"),
+        (b"start" + b"x" * 500 + b"\n", f"; its standard error ends with '{'x' * 500}'"),
+    ],
+)
+def test_the_error_of_a_checked_command_shows_the_end_of_its_standard_error_on_one_line(
+    stderr: bytes, told: str
+) -> None:
+    """Killed the mutants that show the beginning, and that show it raw."""
+    completed = CompletedCommand(argv=("make",), exit_code=2, stdout=b"", stderr=stderr)
+
+    assert str(CommandFailed(completed)) == f"['make'] ended with exit code 2{told}"
 
 
 async def test_input_of_a_command_is_given_whole_and_then_ends(body: Body) -> None:

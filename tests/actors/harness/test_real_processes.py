@@ -9,7 +9,7 @@ import pytest
 import trio
 
 from actors.executor import serve_executor
-from actors.harness import Client, CommandTimedOut, open_client
+from actors.harness import Client, CommandTimedOut, ProgramNotFound, WorkingFolderNotFound, open_client
 
 pytestmark = pytest.mark.slow
 
@@ -120,3 +120,12 @@ async def test_the_folder_is_the_one_asked_for(client: Client, tmp_path: Path) -
     completed = await client.run(["/bin/pwd"], cwd=tmp_path)
 
     assert Path(completed.stdout_text.strip()).samefile(tmp_path)  # noqa: ASYNC240 (nothing else runs here)
+
+
+async def test_what_is_missing_at_a_start_is_told_apart_by_type(client: Client, tmp_path: Path) -> None:
+    with pytest.raises(ProgramNotFound, match="it is in no folder of the PATH that env gives"):
+        await client.run(["no-such-program"], env=ENV)
+    with pytest.raises(ProgramNotFound, match="for what its first line names if it is a script"):
+        await client.run([str(tmp_path / "none")], env=ENV)
+    with pytest.raises(WorkingFolderNotFound, match="make this folder on the executor's machine"):
+        await client.run(["true"], env=ENV, cwd=tmp_path / "none")
