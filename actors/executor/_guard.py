@@ -1,10 +1,9 @@
 """Kill what we started when we ourselves are killed without a chance to do it.
 
-A parent-death signal would be the system's own means, but it is tied to the *thread* that started the child, and
-trio starts processes from worker threads that retire after seconds; setting it also needs code between fork and
-exec, which is unsafe beside threads. So one small shell, in a session of its own, reads from a pipe that only we
-hold. The end of that pipe is our death: it then kills every group it was told of and not told to forget. See
-``test_processes_die_with_an_executor_that_is_killed``.
+A parent-death signal would be the system's own means, but it is tied to the *thread* that started the child, which may
+be one that retires; setting it also needs code between fork and exec, which is unsafe beside threads. So one small
+shell, in a session of its own, reads from a pipe that only we hold. The end of that pipe is our death: it then kills
+every group it was told of and not told to forget. See ``test_processes_die_with_an_executor_that_is_killed``.
 """
 
 import contextlib

@@ -18,6 +18,7 @@ from actors.executor._guard import Guard, open_guard
 from actors.executor._launching import InputEnd, LaunchedProcess, LaunchSpec, OutputEnd, Sighting
 from actors.executor._process_table import SharedTable, kill_exactly, relatives_of, writers_of
 from actors.executor._routes import LeftRoots
+from actors.executor._spawning import Child, Spawner
 from actors.executor._terminal import open_terminal, terminal_command
 from actors.protocol import SpawnFailureKind, Stream, outside_roots
 
@@ -39,6 +40,7 @@ class PosixLauncher:
     def __init__(self, guard: Guard | None = None, tree: FileTree | None = None) -> None:
         self._guard, self._tree = guard, tree
         self._table = SharedTable()
+        self._spawner = Spawner()
 
     async def launch(self, spec: LaunchSpec) -> LaunchedProcess:
         """Start a process as the leader of a session and a group of its own.
@@ -54,7 +56,7 @@ class PosixLauncher:
             streams = _Streams(spec, ours_on_failure, theirs)
             program, argv = _command_of(spec)
             try:
-                process = await trio.lowlevel.open_process(
+                child = await self._spawner.spawn(
                     argv,
                     executable=program,
                     stdin=streams.child_stdin,
@@ -62,7 +64,6 @@ class PosixLauncher:
                     stderr=streams.child_stderr,
                     env=spec.variables,
                     cwd=cwd,
-                    start_new_session=True,
                 )
             except OSError as error:
                 raise SpawnFailed.from_os_error(error) from error
@@ -70,8 +71,8 @@ class PosixLauncher:
                 raise SpawnFailed(SpawnFailureKind.FAILED, f"invalid text: {type(error).__name__}") from None
             ours_on_failure.pop_all()
         if self._guard is not None:
-            self._guard.watch(process.pid)
-        return PosixProcess(process, streams, self._guard, self._table)
+            self._guard.watch(child.pid)
+        return PosixProcess(child, streams, self._guard, self._table)
 
 
 @contextmanager
@@ -190,8 +191,8 @@ def _system_name_of(fd: int) -> str:
 class PosixProcess:
     """A process of this system that leads its own session and group."""
 
-    def __init__(self, process: trio.Process, streams: _Streams, guard: Guard | None, table: SharedTable) -> None:
-        self._process = process
+    def __init__(self, child: Child, streams: _Streams, guard: Guard | None, table: SharedTable) -> None:
+        self._child = child
         self._reaped = False
         self.left_members = False
         self._guard = guard
@@ -201,7 +202,7 @@ class PosixProcess:
             for end in streams.outputs.values()
             if isinstance(end, PipeEnd) and end.system_name.startswith("pipe:")
         )
-        self.pid: int = process.pid
+        self.pid: int = child.pid
         self.stdin: InputEnd | None = streams.stdin
         self.outputs: Mapping[Stream, OutputEnd] = streams.outputs
 
@@ -211,7 +212,7 @@ class PosixProcess:
         Cancelled:
             It lives on, or stays unreaped until the next call.
         """
-        status = await self._process.wait()
+        status = await self._child.wait()
         self._reaped = True
         # In the same breath, so that the number cannot be anybody else's yet.
         self.left_members = _group_has_members(self.pid)
