@@ -227,7 +227,6 @@ def test_the_demo_ends_well_and_every_claim_it_makes_holds() -> None:
     assert told.returncode == 0, told.stderr
     assert summary["kind"] == "summary"
     assert summary["held"] == summary["claims"] >= 17  # 24 where JavaScript can run
-    assert summary["seconds"] < 20
     assert told.stderr == ""
 
 

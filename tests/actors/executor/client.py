@@ -145,7 +145,7 @@ async def memory_client(executor: Executor, *, buffered: int = 16, greet: bool =
         nursery.cancel_scope.cancel()
 
 
-async def eventually(holds: Callable[[], bool], *, within_s: float = 5.0) -> None:
+async def eventually(holds: Callable[[], bool], *, within_s: float = 20.0) -> None:
     """Wait until something holds that only the system knows, and that nobody announces."""
     with trio.fail_after(within_s):
         while not holds():  # noqa: ASYNC110 - the process table has no events.

