@@ -150,7 +150,8 @@ class HostedProcess:
                 self._nursery.start_soon(self.stdin.feed, process.stdin)
             self._note_exit(await process.wait())
             await self._all_told.wait()
-            await self._close(process)
+            if not self.log.closed:
+                await self._close(process)
 
     async def _pump(self, stream: Stream, end: OutputEnd) -> None:
         while True:
@@ -211,6 +212,9 @@ class HostedProcess:
             if isinstance(effect, TellExit):
                 self._tell(self.log.add_exit(effect.code))
             else:
+                if self._process is not None and not self._may_have_left_some(self._process):
+                    # In the same breath as the exit: one message's way for both.
+                    self._tell_close(())
                 self._all_told.set()
 
     def _tell(self, event: ProcessEvent) -> None:
@@ -219,9 +223,13 @@ class HostedProcess:
 
     async def _close(self, process: LaunchedProcess) -> None:
         """Look whom it left behind, if there can be anybody, and tell the close."""
-        survivors: tuple[Sighting, ...] = ()
-        if self._ending.cut or process.left_members:
-            survivors = await self._look_behind(process)
+        survivors = await self._look_behind(process) if self._may_have_left_some(process) else ()
+        self._tell_close(survivors)
+
+    def _may_have_left_some(self, process: LaunchedProcess) -> bool:
+        return self._ending.cut or process.left_members
+
+    def _tell_close(self, survivors: tuple[Sighting, ...]) -> None:
         self.outcome = attrs.evolve(self.outcome, drain_limited=self._ending.cut, survivors=survivors)
         told = tuple(Survivor(pid=s.pid, name=s.name) for s in survivors)
         self._tell(self.log.add_close(drain_limited=self._ending.cut, survivors=told))

@@ -40,13 +40,13 @@ class RelayChannel:
             outlet.uncork()
             return
         messages = outlet.take_now()
-        for number, message in enumerate(messages):
-            try:
-                self._stream.send_nowait(message)
-            except (trio.WouldBlock, RelayError):  # The task that sends waits for room, or is told how it ended.
-                self._rest = messages[number:]
-                outlet.nudge()
-                return
+        try:
+            queued = self._stream.send_some(messages) if messages else 0
+        except RelayError:  # The task that sends is told how it ended.
+            queued = 0
+        if queued < len(messages):
+            self._rest = messages[queued:]
+            outlet.nudge()
 
     async def receive(self) -> bytes:
         """Wait for the next message."""
@@ -60,10 +60,11 @@ class RelayChannel:
 
     async def send(self, messages: Sequence[bytes]) -> None:
         """Queue messages one after the other: the stream packs those that wait into records."""
-        rest, self._rest = self._rest, ()
+        waiting, self._rest = (*self._rest, *messages), ()
         self._is_sending = True
         try:
-            for message in (*rest, *messages):
+            await trio.lowlevel.checkpoint_if_cancelled()
+            for message in waiting[self._stream.send_some(waiting) :]:
                 await self._stream.send(message)
         except RelayError as error:
             raise trio.BrokenResourceError from error

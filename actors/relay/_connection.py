@@ -1,9 +1,10 @@
 """What the two stream ends ask of a physical connection, and of whoever makes one. Says nothing of WebSockets."""
 
+from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
-__all__ = ["Dialer", "PhysicalConnection"]
+__all__ = ["Dialer", "EagerConnection", "PhysicalConnection"]
 
 
 class PhysicalConnection(Protocol):
@@ -28,6 +29,34 @@ class PhysicalConnection(Protocol):
 
         Cancelled:
             No message is lost.
+        """
+        ...
+
+
+@runtime_checkable
+class EagerConnection(Protocol):
+    """A connection that can also write without a turn of the scheduler, and several frames in one piece."""
+
+    @property
+    def is_free(self) -> bool:
+        """Whether it lives and nothing is being written."""
+        ...
+
+    def send_now(self, frames: Sequence[bytes]) -> None:
+        """Write frames, as far as the system takes them at once; only while it is free.
+
+        When it is free afterwards all is written; if it is not, `wait_free` has to be called.
+        """
+        ...
+
+    async def wait_free(self) -> None:
+        """Write what `send_now` left, and wait until the connection is free. Called by one task only.
+
+        Raises:
+            ConnectionLost: The connection is gone.
+
+        Cancelled:
+            Half a frame may be out: the connection is of no more use.
         """
         ...
 

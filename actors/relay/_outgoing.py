@@ -1,16 +1,23 @@
-"""Write what the schedule says, in one task per connection, and let senders wait for room."""
+"""Write what the schedule says, and let senders wait for room.
 
-from collections.abc import Callable
+One task per connection writes, and waits for the connection when it has to. Whoever has something ready writes past
+it while nothing has to be waited for: one turn of the scheduler less for each answer.
+"""
+
+from collections.abc import Callable, Sequence
 
 import trio
 
-from actors.relay._connection import PhysicalConnection
+from actors.relay._connection import EagerConnection, PhysicalConnection
 from actors.relay._errors import MessageTooLarge
 from actors.relay._frames import TraceContext
 from actors.relay._limits import RelayLimits
 from actors.relay._schedule import Lane, LaneFailed, OutgoingSchedule
 
 __all__ = ["Outgoing"]
+
+# How much goes out in one piece: fewer calls of the system, and no stream waits long for its turn.
+_BATCH_BYTES = 256 * 1024
 
 
 class Outgoing:
@@ -30,6 +37,8 @@ class Outgoing:
         self._drained = trio.Event()
         # Whether nothing will be written any more: the connection is gone.
         self._has_ended = False
+        # The connection, while frames may be written past the task that writes.
+        self._eager: EagerConnection | None = None
 
     def wake(self) -> None:
         """Say that the schedule may have work. Called after every change of it."""
@@ -37,13 +46,56 @@ class Outgoing:
 
     async def run(self, connection: PhysicalConnection) -> None:
         """Write frames as they become ready, until the connection is lost or this is cancelled."""
+        eager = connection if isinstance(connection, EagerConnection) else None
         try:
-            await self._write(connection)
+            if eager is None:
+                await self._write(connection)
+            else:
+                await self._write_pieces(eager)
         finally:
-            self._has_ended = True
+            self._has_ended, self._eager = True, None
             self._drained.set()
 
     async def _write(self, connection: PhysicalConnection) -> None:
+        while True:
+            if (frame := self._next_frame()) is None:
+                await self._wait_for_work()
+            else:
+                await connection.send(frame)
+
+    async def _write_pieces(self, connection: EagerConnection) -> None:
+        self._eager = connection
+        while True:
+            await connection.wait_free()
+            if not self.write_now():
+                await self._wait_for_work()
+
+    async def _wait_for_work(self) -> None:
+        self._drained.set()
+        await self._work.wait()
+        self._work = trio.Event()
+
+    def write_now(self) -> bool:
+        """Write what is ready, as much as makes one piece, if that can be done without waiting.
+
+        Returns:
+            Whether anything was ready. What is left, or was not written, is the writing task's.
+        """
+        if (eager := self._eager) is None or not eager.is_free:
+            self.wake()
+            return True
+        frames: list[bytes] = []
+        size_bytes = 0
+        while size_bytes < _BATCH_BYTES and (frame := self._next_frame()) is not None:
+            frames.append(frame)
+            size_bytes += len(frame)
+        if frames:
+            eager.send_now(frames)
+        if size_bytes >= _BATCH_BYTES or not eager.is_free:
+            self.wake()
+        return bool(frames)
+
+    def _next_frame(self) -> bytes | None:
         while True:
             try:
                 turn = self.schedule.next()
@@ -51,14 +103,11 @@ class Outgoing:
                 self._on_lane_failed(failed)
                 continue
             if turn is None:
-                self._drained.set()
-                await self._work.wait()
-                self._work = trio.Event()
-                continue
+                return None
             frame, lane = turn
             if lane is not None:
                 self._make_room(lane)
-            await connection.send(frame)
+            return frame
 
     def _make_room(self, lane: Lane) -> None:
         if lane.packer.queued_bytes < self._limits.lane_bytes and (lot := self._lots.get(lane.stream_id)) is not None:
@@ -112,9 +161,32 @@ class Outgoing:
         self.schedule.put_message(lane, message, trace)
         self.wake()
 
+    def send_some(self, lane: Lane, messages: Sequence[bytes], still_open: Callable[[], None]) -> int:
+        """Queue as many messages as there is room for, and write what can be written now; see `send`.
+
+        Returns:
+            How many were queued.
+
+        Raises:
+            MessageTooLarge: The first one; nothing was queued.
+        """
+        still_open()
+        for number, message in enumerate(messages):
+            if number == 0:
+                self._check_size(message)
+            if not self._is_sendable(message) or self._crowded(lane, len(message)) is not None:
+                self.write_now()
+                return number
+            self.schedule.put_message(lane, message)
+        self.write_now()
+        return len(messages)
+
     def _check_size(self, message: bytes) -> None:
-        if not 0 < len(message) <= self._limits.max_message_bytes:
+        if not self._is_sendable(message):
             raise MessageTooLarge(len(message), self._limits.max_message_bytes)
+
+    def _is_sendable(self, message: bytes) -> bool:
+        return 0 < len(message) <= self._limits.max_message_bytes
 
     def _crowded(self, lane: Lane, size_bytes: int) -> trio.lowlevel.ParkingLot | None:
         """Give the place to wait in, if there is no room. A message never waits for more than others to leave."""

@@ -1,6 +1,7 @@
 """One message stream as its user holds it, on either end. Where its frames travel is its connection's business."""
 
 from collections import deque
+from collections.abc import Sequence
 from typing import Protocol
 
 import attrs
@@ -98,6 +99,18 @@ class RelayStream:
             The message was not queued.
         """
         await self._outgoing.send(self._lane, message, trace, self._raise_if_ended)
+
+    def send_some(self, messages: Sequence[bytes]) -> int:
+        """Queue as many messages as there is room for now, and write at once what the connection takes without waiting.
+
+        Returns:
+            How many were queued; for the rest there was no room, or the next one may not be sent.
+
+        Raises:
+            MessageTooLarge: The first message is empty or too large. The stream is as it was.
+            RelayError: The stream has ended; the error says how.
+        """
+        return self._outgoing.send_some(self._lane, messages, self._raise_if_ended)
 
     def send_nowait(self, message: bytes, *, trace: TraceContext | None = None) -> None:
         """Queue a message if there is room for it now.

@@ -5,7 +5,7 @@ message (benchmarks/rendezvous.py). One task sends; whatever else is to be writt
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import trio
 
@@ -64,14 +64,14 @@ class ListeningStream:
         self._receive_bytes = _RECEIVE_BYTES if len(data) >= _RECEIVE_BYTES_FIRST else _RECEIVE_BYTES_FIRST
         return data
 
-    async def send_all(self, data: bytes, within_s: float) -> None:
+    async def send_all(self, data: bytes | memoryview, within_s: float) -> None:
         """Write everything.
 
         Raises:
             trio.TooSlowError: It took too long; a part may be written.
             trio.BrokenResourceError: The connection is gone.
         """
-        sent = self._send_at_once(data)
+        sent = self.send_some(data)
         if sent == len(data):
             return
         self._writing_since_s = trio.current_time()
@@ -81,7 +81,12 @@ class ListeningStream:
         finally:
             self._writing_since_s = None
 
-    def _send_at_once(self, data: bytes) -> int:
+    def send_some(self, data: bytes | memoryview) -> int:
+        """Write what the system takes at once, which may be nothing; give how many bytes.
+
+        Raises:
+            trio.BrokenResourceError: The connection is gone.
+        """
         if self._socket is None or (descriptor := self._socket.fileno()) < 0:
             return 0
         try:
@@ -112,6 +117,8 @@ class WebSocketConnection:
         # Set while a frame is being written; who else wants to write waits.
         self._is_writing = False
         self._writers = trio.lowlevel.ParkingLot()
+        # What `send_now` has begun and `wait_free` will end.
+        self._rest: memoryview | None = None
         # Half a frame is out: a goodbye would land in its middle.
         self._torn = False
         # The peer's goodbye has come: there is nothing more to wait for.
@@ -129,10 +136,47 @@ class WebSocketConnection:
         await trio.lowlevel.checkpoint_if_cancelled()
         await self._write(encode_frame(Opcode.BINARY, frame, os.urandom(4)))
 
+    @property
+    def is_free(self) -> bool:
+        """Whether a frame could be written at once."""
+        return not self._is_writing and self._lost is None
+
+    def send_now(self, frames: Sequence[bytes]) -> None:
+        """Write frames in one piece, as far as the system takes them at once; the rest is `wait_free`'s."""
+        assert self.is_free, "only who finds the connection free may write now"
+        masks = os.urandom(4 * len(frames))
+        data = b"".join(
+            [encode_frame(Opcode.BINARY, frame, masks[4 * n : 4 * n + 4]) for n, frame in enumerate(frames)]
+        )
+        try:
+            sent = self._stream.send_some(data)
+        except trio.BrokenResourceError:
+            self._loss(DisconnectReason.WRITE_ERROR)
+            return
+        if sent < len(data):
+            self._is_writing, self._torn = True, True
+            self._rest = memoryview(data)[sent:]
+
+    async def wait_free(self) -> None:
+        """Write what `send_now` left, and wait until nothing is being written."""
+        await trio.lowlevel.checkpoint()
+        rest, self._rest = self._rest, None
+        if rest is not None:
+            await self._write_in_turn(rest)
+        while self._is_writing:
+            await self._writers.park()
+        # Whoever waits behind us has its turn.
+        self._writers.unpark()
+        if self._lost is not None:
+            raise ConnectionLost(*self._lost)
+
     async def _write(self, data: bytes) -> None:
         while self._is_writing:
             await self._writers.park()
         self._is_writing, self._torn = True, True
+        await self._write_in_turn(data)
+
+    async def _write_in_turn(self, data: bytes | memoryview) -> None:
         try:
             await self._stream.send_all(data, self._limits.silence_s)
             self._torn = False

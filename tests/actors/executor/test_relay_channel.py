@@ -1,6 +1,7 @@
 """A channel over a relay stream: one task answers without a turn of another, and nothing overtakes anything."""
 
 from collections import deque
+from collections.abc import Sequence
 
 import pytest
 import trio
@@ -34,6 +35,14 @@ class Narrow:
             raise trio.WouldBlock
         self.room -= 1
         self.sent.append(message)
+
+    def send_some(self, messages: Sequence[bytes]) -> int:
+        for number, message in enumerate(messages):
+            try:
+                self.send_nowait(message)
+            except trio.WouldBlock:
+                return number
+        return len(messages)
 
     async def send(self, message: bytes) -> None:
         await trio.lowlevel.checkpoint()
