@@ -12,6 +12,7 @@ from actors.environments._environment_files import EnvironmentFiles as Environme
 from actors.environments._environment_http import EnvironmentHttp as EnvironmentHttp
 from actors.environments._errors import AlreadyFailed as AlreadyFailed
 from actors.environments._errors import AlreadyReady as AlreadyReady
+from actors.environments._errors import AttemptSuperseded as AttemptSuperseded
 from actors.environments._errors import ConnectFailed as ConnectFailed
 from actors.environments._errors import EnvironmentClosed as EnvironmentClosed
 from actors.environments._errors import EnvironmentUnavailable as EnvironmentUnavailable
@@ -102,6 +103,7 @@ __all__ = [
     "AlreadyReady",
     "Answer",
     "AttemptRules",
+    "AttemptSuperseded",
     "BundleRegistry",
     "Change",
     "Client",

@@ -1,7 +1,7 @@
 """The actor of one environment: it carries out what its life decided, in order, and never decides.
 
 To begin an attempt is to hold the link that it leads to, for as long as that lives. What ends one is never carried out
-here, since the actor is busy then: the body does it in the same breath (`Body.close`).
+here, since the actor is busy then: the body does it in the same breath (`Body.close`, `Body.turn_to`).
 """
 
 from actors import StateMachineActor
@@ -23,7 +23,7 @@ class EnvironmentActor(StateMachineActor[Event, Effect]):
             The life knows that the attempt has failed or the link has ended.
         """
         match effect:
-            case BeginAttempt(attempt):
-                await hold_link(self._body, attempt)
+            case BeginAttempt(attempt, ticket):
+                await hold_link(self._body, attempt, ticket)
             case EndLink() | EndActor():
                 self._body.end(effect)

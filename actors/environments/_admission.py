@@ -11,7 +11,8 @@ from actors import Machine, spawn_machine_nowait
 from actors.environments._actor import EnvironmentActor
 from actors.environments._backstage import Backstage, label_of
 from actors.environments._body import Body
-from actors.environments._connection import Connection, Phase, StartAsked
+from actors.environments._connection import Connection, Phase
+from actors.environments._connection_events import StartAsked
 from actors.environments._demands import must_be_seconds, must_be_text, must_offer
 from actors.environments._environment import Environment, body_of
 from actors.environments._gate import FailureReported, Gate, Provisioning, ReadyReported

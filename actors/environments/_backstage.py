@@ -13,6 +13,7 @@ import attrs
 import trio
 from attrs.validators import optional
 
+from actors.environments._connection import Phase
 from actors.environments._deadlines import Deadlines
 from actors.environments._demands import offering
 from actors.environments._errors import NotInThisRun
@@ -92,6 +93,9 @@ class Counters:
     late_completions: int = 0
     refused_completions: int = 0
     attempts: int = 0
+    look_ups: int = 0
+    replaced: int = 0
+    superseded_attempts: int = 0
 
 
 class Backstage:
@@ -214,6 +218,13 @@ class Backstage:
             facts = _named(life, now_s)
             self.events.emit(CompletionRefused(**facts, operation=operation, outcome=outcome))
 
+    def note_look_up(self, before: Lifecycle, after: Lifecycle) -> None:
+        """Count what the bundle of a refresh led to."""
+        self.counters.look_ups += 1
+        if after.connection.attempt != before.connection.attempt:
+            self.counters.replaced += before.connection.phase in (Phase.CONNECTED, Phase.RECOVERING)
+            self.counters.superseded_attempts += before.connection.phase in (Phase.STARTING, Phase.RECONNECTING)
+
     def note_step(self, before: Lifecycle, after: Lifecycle, now_s: float) -> None:
         """Count and tell what a step of a life changed."""
         if after.gate is not before.gate:
@@ -253,6 +264,11 @@ def events_of(before: Lifecycle, after: Lifecycle, now_s: float) -> Iterator[Env
         yield ReadyInfoReplaced(**facts, replaced=after.provisioning.position)
     connection = after.connection
     if connection.phase is before.connection.phase:
+        if connection.failed_attempt != before.connection.failed_attempt:
+            # One attempt took another's place.
+            yield ConnectionMoved(
+                **facts, phase=connection.phase, attempt=connection.attempt, reason=str(connection.error)
+            )
         return
     if after.is_closed:
         yield EnvironmentEnded(**facts, reason=connection.reason or "closed")

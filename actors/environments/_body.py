@@ -12,12 +12,8 @@ from typing import TYPE_CHECKING, Protocol
 import trio
 
 from actors import ActorGone, MachineReference, WaitsForItself
-from actors.environments._connection import (
-    Closed,
-    ConnectionState,
-    News,
-    OperationAsked,
-)
+from actors.environments._connection import ConnectionState
+from actors.environments._connection_events import BundleLookedUp, Closed, News, OperationAsked
 from actors.environments._errors import EnvironmentClosed, WillNotStop
 from actors.environments._gate import DeadlinePassed, Gate
 from actors.environments._lifecycle import (
@@ -29,7 +25,7 @@ from actors.environments._lifecycle import (
 )
 from actors.environments._outcomes import NotYet, joined_attempt, refusal, start_outcome, use_outcome
 from actors.environments._printable import time_text
-from actors.environments._provider import ConnectProvider
+from actors.environments._provider import ConnectBundle, ConnectProvider
 from actors.environments._seams import Client, HarnessIdentity
 from actors.environments._watch import Change, WatchSource
 
@@ -44,8 +40,11 @@ STOP_S = 10.0
 class Stoppable(Protocol):
     """What can be told to end now."""
 
-    def stop(self) -> None:
-        """End."""
+    attempt: int
+    """Which attempt it is."""
+
+    def stop(self, reason: str | None = None) -> None:
+        """End; whoever used it hears the reason, if there is one."""
         ...
 
 
@@ -56,10 +55,13 @@ class Body:
         "backstage",
         "bundle_environment_id",
         "client",
+        "fetched",
         "final",
         "holder",
         "identity",
         "link",
+        "look_ups",
+        "looking",
         "lot",
         "provider",
         "reference",
@@ -83,6 +85,10 @@ class Body:
         # What the actor holds now.
         self.link: Stoppable | None = None
         self.tries: int = 0
+        # How many look-ups were begun, those that are under way, and the bundle that the next attempt takes.
+        self.look_ups: int = 0
+        self.looking: set[trio.CancelScope] | None = None
+        self.fetched: tuple[int, ConnectBundle] | None = None
         # Made at first use: most environments of a large fleet are never waited for at once.
         self.identity: HarnessIdentity | None = None
         self.lot: trio.lowlevel.ParkingLot | None = None
@@ -141,20 +147,45 @@ class Body:
         for effect in effects:
             assert not isinstance(effect, BeginAttempt), "nothing begins at the end"
             self.end(effect)
-        self.client = self.provider = self.identity = None
+        for scope in self.looking or ():
+            scope.cancel()
+        self.client = self.provider = self.identity = self.fetched = None
         self._tell(before, self.final, now_s)
 
     def _last(self, life: Lifecycle) -> Lifecycle:
         return self.final or life
 
     def end(self, effect: EndLink | EndActor) -> None:
-        """Do what the life decided at its end."""
+        """Do what the life decided about an end; to do it twice is quiet."""
         match effect:
-            case EndLink():
-                if self.link is not None:
-                    self.link.stop()
+            case EndLink(attempt, reason):
+                # An older one is being stopped already, a newer one is none of this effect's business.
+                if self.link is not None and self.link.attempt == attempt:
+                    self.link.stop(reason)
             case EndActor():
                 self.reference.stop()
+
+    def turn_to(self, look_up: BundleLookedUp, bundle: ConnectBundle) -> None:
+        """Let the life take what a look-up found; what ends by that ends in this same breath.
+
+        Raises:
+            EnvironmentClosed: The environment has ended.
+            MailboxFull: Too many attempts wait for an old link to end; nothing was changed.
+        """
+        before = self.life
+        _, effects = before.handle(look_up)
+        after = self.step(look_up, look_up.now_s)
+        for effect in effects:
+            if isinstance(effect, BeginAttempt):
+                self.fetched = (look_up.ticket, bundle)
+            else:
+                self.end(effect)
+        self.backstage.note_look_up(before, after)
+
+    def take_fetched(self, ticket: int) -> ConnectBundle | None:
+        """Give the bundle of a look-up, once."""
+        fetched, self.fetched = self.fetched, None
+        return fetched[1] if fetched is not None and fetched[0] == ticket else None
 
     def hear(self, make: Callable[[float], News], client: Client | None = None) -> bool:
         """Take news of the link.
@@ -187,8 +218,11 @@ class Body:
             self.watch_source.show(shown(after))
         if self.watch_source is not None and after.is_closed:
             self._end_watches()
-        # Nobody waits for less than another phase: an attempt that begins, or information, wakes nobody in vain.
-        if self.lot is not None and after.connection.phase is not before.connection.phase:
+        # Nobody waits for less than another phase or the end of an attempt: information wakes nobody in vain.
+        if self.lot is not None and (
+            after.connection.phase is not before.connection.phase
+            or after.connection.error is not before.connection.error
+        ):
             self.lot.unpark_all()
         self.backstage.note_step(before, after, now_s)
 

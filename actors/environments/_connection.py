@@ -4,6 +4,10 @@ An environment has at most one attempt under way and at most one link; both carr
 from 1. News of an earlier attempt is *stale*: it belongs to something that was given up, so it changes nothing
 (`Connection.is_stale`). A start that failed for good is never tried again; one that failed for now is, by the next
 operation. After a loss the next operation tries again whatever the last attempt said.
+
+A refresh looks up who has the environment's id now. Look-ups carry tickets in the order in which they were begun: one
+that was overtaken by a later one decides nothing. Whoever is found to be held already is kept; for anybody else a new
+attempt begins, and what was under way or held before is over (`Connection.handle`).
 """
 
 import enum
@@ -13,7 +17,27 @@ from typing import Final
 
 import attrs
 
-from actors.environments._errors import OutOfPlace
+from actors.environments._connection_events import (
+    AttemptFailed,
+    AttemptRefused,
+    AttemptSucceeded,
+    BundleLookedUp,
+    Closed,
+    ConnectionEvent,
+    GateReopened,
+    GateShut,
+    LinkEnded,
+    LinkInterrupted,
+    LinkResumed,
+    News,
+    OperationAsked,
+    Peer,
+    StartAsked,
+)
+from actors.environments._errors import AttemptSuperseded, OutOfPlace
+
+REPLACED: Final = "exec-server executor was replaced"
+"""What the work of a session hears whose executor is not the environment's any more."""
 
 
 class ConnectionState(enum.Enum):
@@ -54,155 +78,55 @@ class Phase(enum.Enum):
     CLOSED = "closed"
 
 
-@attrs.frozen
-class StartAsked:
-    """Begin in the background, if that was never done."""
-
-    now_s: float
-    """When, on the run's clock."""
-
-
-@attrs.frozen
-class OperationAsked:
-    """Somebody needs the link now."""
-
-    now_s: float
-    """When, on the run's clock."""
-
-
-@attrs.frozen
-class AttemptSucceeded:
-    """The link is up and answers."""
-
-    attempt: int
-    """Which attempt."""
-    now_s: float
-    """When, on the run's clock."""
-
-
-@attrs.frozen
-class AttemptFailed:
-    """The attempt failed in a way that another one may not."""
-
-    attempt: int
-    """Which attempt."""
-    error: BaseException
-    """What went wrong, as the provider or the transport raised it."""
-    now_s: float
-    """When, on the run's clock."""
-
-
-@attrs.frozen
-class AttemptRefused:
-    """The attempt failed in a way that every other one would."""
-
-    attempt: int
-    """Which attempt."""
-    error: BaseException
-    """What went wrong, as the provider or the transport raised it."""
-    now_s: float
-    """When, on the run's clock."""
-
-
-@attrs.frozen
-class LinkInterrupted:
-    """The connection is gone; the same session may come back."""
-
-    attempt: int
-    """Whose link."""
-    reason: str
-    """What was seen."""
-    now_s: float
-    """When, on the run's clock."""
-
-
-@attrs.frozen
-class LinkResumed:
-    """The same session is back on a new connection."""
-
-    attempt: int
-    """Whose link."""
-    now_s: float
-    """When, on the run's clock."""
-
-
-@attrs.frozen
-class LinkEnded:
-    """The link is gone for good."""
-
-    attempt: int
-    """Whose link."""
-    reason: str
-    """What was seen."""
-    now_s: float
-    """When, on the run's clock."""
-
-
-@attrs.frozen
-class GateShut:
-    """The gate failed or was abandoned: there is nothing to connect to."""
-
-    now_s: float
-    """When, on the run's clock."""
-
-
-@attrs.frozen
-class GateReopened:
-    """The gate was recovered: starting may be asked for again."""
-
-    now_s: float
-    """When, on the run's clock."""
-
-
-@attrs.frozen
-class Closed:
-    """The environment ends."""
-
-    reason: str
-    """By whom or what."""
-    now_s: float
-    """When, on the run's clock."""
-
-
-News = AttemptSucceeded | AttemptFailed | AttemptRefused | LinkInterrupted | LinkResumed | LinkEnded
-ConnectionEvent = StartAsked | OperationAsked | News | GateShut | GateReopened | Closed
-
 CONNECTION_TRANSITIONS: Final[Mapping[tuple[Phase, type[ConnectionEvent]], Phase]] = MappingProxyType(
     {
         (Phase.NOT_STARTED, StartAsked): Phase.STARTING,
         (Phase.NOT_STARTED, OperationAsked): Phase.STARTING,
+        (Phase.NOT_STARTED, BundleLookedUp): Phase.STARTING,
         (Phase.NOT_STARTED, GateShut): Phase.START_REFUSED,
         (Phase.STARTING, StartAsked): Phase.STARTING,
         (Phase.STARTING, OperationAsked): Phase.STARTING,
+        (Phase.STARTING, BundleLookedUp): Phase.STARTING,
         (Phase.STARTING, AttemptSucceeded): Phase.CONNECTED,
         (Phase.STARTING, AttemptFailed): Phase.START_FAILED,
         (Phase.STARTING, AttemptRefused): Phase.START_REFUSED,
         (Phase.STARTING, GateShut): Phase.START_REFUSED,
         (Phase.START_FAILED, StartAsked): Phase.START_FAILED,
         (Phase.START_FAILED, OperationAsked): Phase.STARTING,
+        (Phase.START_FAILED, BundleLookedUp): Phase.STARTING,
         (Phase.START_REFUSED, StartAsked): Phase.START_REFUSED,
         (Phase.START_REFUSED, OperationAsked): Phase.START_REFUSED,
+        (Phase.START_REFUSED, BundleLookedUp): Phase.STARTING,
         (Phase.START_REFUSED, GateReopened): Phase.NOT_STARTED,
         (Phase.CONNECTED, StartAsked): Phase.CONNECTED,
         (Phase.CONNECTED, OperationAsked): Phase.CONNECTED,
+        (Phase.CONNECTED, BundleLookedUp): Phase.RECONNECTING,
         (Phase.CONNECTED, LinkInterrupted): Phase.RECOVERING,
         (Phase.CONNECTED, LinkEnded): Phase.LOST,
         (Phase.RECOVERING, StartAsked): Phase.RECOVERING,
         (Phase.RECOVERING, OperationAsked): Phase.RECOVERING,
+        (Phase.RECOVERING, BundleLookedUp): Phase.RECONNECTING,
         (Phase.RECOVERING, LinkResumed): Phase.CONNECTED,
         (Phase.RECOVERING, LinkEnded): Phase.LOST,
         (Phase.LOST, StartAsked): Phase.LOST,
         (Phase.LOST, OperationAsked): Phase.RECONNECTING,
+        (Phase.LOST, BundleLookedUp): Phase.RECONNECTING,
         (Phase.RECONNECTING, StartAsked): Phase.RECONNECTING,
         (Phase.RECONNECTING, OperationAsked): Phase.RECONNECTING,
+        (Phase.RECONNECTING, BundleLookedUp): Phase.RECONNECTING,
         (Phase.RECONNECTING, AttemptSucceeded): Phase.CONNECTED,
         (Phase.RECONNECTING, AttemptFailed): Phase.LOST,
         (Phase.RECONNECTING, AttemptRefused): Phase.LOST,
         **{(phase, Closed): Phase.CLOSED for phase in Phase if phase is not Phase.CLOSED},
     }
 )
-"""Where each event leads from each phase; what is not here raises and changes nothing."""
+"""Where each event leads from each phase; what is not here raises and changes nothing.
 
+A bundle for whom is held already, and one that was overtaken, lead nowhere from any phase.
+"""
+
+AT_WORK: Final = frozenset({Phase.STARTING, Phase.CONNECTED, Phase.RECOVERING, Phase.RECONNECTING})
+"""Where a link is held, or an attempt at one is under way."""
 _STATES: Final = dict.fromkeys(Phase, ConnectionState.DISCONNECTED) | {Phase.CONNECTED: ConnectionState.CONNECTED}
 
 
@@ -226,6 +150,10 @@ class Connection:
     """The number of that attempt."""
     was_connected: bool = False
     """Whether it ever was up; then its start is over, and only losses can follow."""
+    peer: Peer | None = None
+    """Whom the link leads to, or the attempt under way when a refresh began it."""
+    ticket: int = 0
+    """The latest look-up that was heard of; 0 before the first."""
 
     @property
     def state(self) -> ConnectionState:
@@ -242,7 +170,7 @@ class Connection:
         return news.attempt != self.attempt or self.phase is Phase.CLOSED
 
     def begin(self) -> "Connection":
-        """Count a new attempt."""
+        """Count a new attempt; whom it will meet is not known yet."""
         return Connection(
             self.phase,
             self.since_s,
@@ -252,10 +180,12 @@ class Connection:
             self.error,
             self.failed_attempt,
             self.was_connected,
+            None,
+            self.ticket,
         )
 
     def handle(self, event: ConnectionEvent) -> "Connection":
-        """The connection after an event.
+        """The connection after an event; a bundle for somebody else has begun an attempt.
 
         Raises:
             OutOfPlace: The event has no place in this phase.
@@ -263,6 +193,8 @@ class Connection:
         target = CONNECTION_TRANSITIONS.get((self.phase, type(event)))
         if target is None:
             raise OutOfPlace(self.phase.value, type(event).__name__)
+        if type(event) is BundleLookedUp:
+            return self._look_at(event, target)
         if target is self.phase:
             return self
         reason, error, failed_attempt = self._facts_after(event)
@@ -275,7 +207,41 @@ class Connection:
             error,
             failed_attempt,
             self.was_connected or target is Phase.CONNECTED,
+            self._peer_after(event),
+            self.ticket,
         )
+
+    def _look_at(self, event: BundleLookedUp, target: Phase) -> "Connection":
+        if event.ticket <= self.ticket:
+            return self  # It was overtaken: what it saw is older than what was acted on.
+        if self.phase in AT_WORK and event.peer == self.peer:
+            return attrs.evolve(self, ticket=event.ticket)
+        reason, error, failed_attempt = self.reason, self.error, self.failed_attempt
+        if self.phase in (Phase.CONNECTED, Phase.RECOVERING):
+            reason = REPLACED
+        elif self.phase in AT_WORK:
+            error, failed_attempt = AttemptSuperseded(), self.attempt
+        return Connection(
+            target,
+            event.now_s,
+            self.attempt + 1,
+            self.position + (_STATES[target] is not self.state),
+            reason,
+            error,
+            failed_attempt,
+            self.was_connected,
+            event.peer,
+            event.ticket,
+        )
+
+    def _peer_after(self, event: ConnectionEvent) -> Peer | None:
+        match event:
+            case AttemptSucceeded():
+                return event.peer
+            case LinkResumed():
+                return event.peer or self.peer
+            case _:
+                return self.peer
 
     def _facts_after(self, event: ConnectionEvent) -> tuple[str | None, BaseException | None, int]:
         """The reason, the error and whose it was, after an event."""
@@ -290,5 +256,5 @@ class Connection:
                 return reason, None, self.failed_attempt
             case LinkResumed() | GateReopened():
                 return None, self.error, self.failed_attempt
-            case StartAsked() | OperationAsked() | GateShut():
+            case StartAsked() | OperationAsked() | BundleLookedUp() | GateShut():
                 return self.reason, self.error, self.failed_attempt

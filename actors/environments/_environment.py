@@ -9,7 +9,8 @@ import trio
 from actors import ActorsError
 from actors.blocks import block
 from actors.environments._body import Body
-from actors.environments._connection import ConnectionState, Phase, StartAsked
+from actors.environments._connection import ConnectionState, Phase
+from actors.environments._connection_events import StartAsked
 from actors.environments._demands import must_be_options
 from actors.environments._environment_files import EnvironmentFiles
 from actors.environments._environment_http import EnvironmentHttp
@@ -19,14 +20,13 @@ from actors.environments._lifecycle import Kind
 from actors.environments._options import RunOptions, StartOptions
 from actors.environments._outcomes import known_status, said_by
 from actors.environments._ready_info import ReadyInfo, SelectedCapabilityRoot
+from actors.environments._refresh import ask_status, refresh
 from actors.environments._seams import Client
 from actors.environments._status import EnvironmentStatus, StatusDisconnected, StatusReady
 from actors.environments._watch import Watch
 from actors.environments._why import Why, explain
 from actors.harness import CompletedCommand, Process
 from actors.protocol import CAPABILITY_ROOTS_MAX, DiscoveredRoot, EnvironmentInfo
-
-STATUS_TIMEOUT_S = 10.0
 
 
 @final
@@ -134,6 +134,33 @@ class Environment(Handle):
         if life.connection.phase is Phase.CONNECTED and body.client is not None:
             return await _ask_status(body.client)
         return known_status(life)
+
+    async def refresh_connection(self) -> None:
+        """Turn to the executor that the registry names now, after a planned replacement under the same id.
+
+        The provider is asked once, within 10 s. When it names whom the link leads to already, by key and registration,
+        the session is kept, also one that is just recovering. Otherwise the session is retired: its work and its
+        processes fail with "exec-server executor was replaced", nothing is done again, and one attempt begins with
+        the bundle just fetched. An attempt under way to anybody else ends with "connection attempt was superseded".
+        Returns once the executor has answered `environment/status`. While the gate is pending nobody is asked: the
+        attempt that begins when it opens will do.
+
+        Raises:
+            ProtocolError: It is this machine, or its provider knows no registry.
+            ConnectFailed: The look-up failed, and the session is as it was; or the attempt failed or was superseded.
+            EnvironmentUnavailable: Its gate failed or was abandoned.
+            EnvironmentClosed: It was closed.
+            ActorsError: The executor did not answer.
+
+        Cancelled:
+            During the look-up nothing has changed; afterwards the attempt goes on for the others.
+        """
+        backstage = self._body.backstage
+        backstage.enter_operation()
+        try:
+            await refresh(self._body)
+        finally:
+            backstage.leave_operation()
 
     async def info(self) -> EnvironmentInfo:
         """Get what the executor says about itself, connecting if need be.
@@ -263,13 +290,10 @@ class EnvironmentProcesses(Handle):
 
 async def _ask_status(client: Client) -> EnvironmentStatus:
     try:
-        with trio.move_on_after(STATUS_TIMEOUT_S):
-            await client.status()
-            return StatusReady()
+        await ask_status(client)
+        return StatusReady()
     except ActorsError as error:
         return StatusDisconnected(said_by(error))
-    method = "environment/status"
-    return StatusDisconnected(f"timed out waiting for exec-server `{method}` response after {STATUS_TIMEOUT_S:g}s")
 
 
 def body_of(environment: Environment) -> Body:

@@ -203,6 +203,16 @@ class ConnectFailed(EnvironmentsError):
         self.attempt: int = attempt
 
 
+class AttemptSuperseded(EnvironmentsError):
+    """An attempt to connect was given up for a newer one, which leads to whoever has the environment's id now."""
+
+    retryable: bool = True
+    """Another operation joins the newer attempt."""
+
+    def __init__(self) -> None:
+        super().__init__("connection attempt was superseded")
+
+
 class LinkLost(EnvironmentsError):
     """The link to the environment is gone; what was under way may or may not have been done."""
 

@@ -6,6 +6,7 @@ The rules that are not in the two tables are here, and nowhere else:
 * a gate that shuts ends the start, a gate that is recovered lets it be asked for again;
 * a superseded environment goes on for those who hold it, but one that only reports by id could complete is abandoned
   when its id is given away, since no report can reach it any more;
+* a refresh ends what is held or under way only for somebody else, and begins the new attempt in the same step;
 * closing abandons a pending gate and ends the link; after it nothing has a place.
 
 Effects are what needs a task: beginning and ending a link. Who waits or watches is told in the same breath by whoever
@@ -17,15 +18,15 @@ from collections.abc import Sequence
 
 import attrs
 
-from actors.environments._connection import (
+from actors.environments._connection import AT_WORK, REPLACED, Connection, Phase
+from actors.environments._connection_events import (
+    BundleLookedUp,
     Closed,
-    Connection,
     ConnectionEvent,
     GateReopened,
     GateShut,
     News,
     OperationAsked,
-    Phase,
     StartAsked,
 )
 from actors.environments._errors import OutOfPlace
@@ -77,6 +78,8 @@ class BeginAttempt:
 
     attempt: int
     """Its number."""
+    ticket: int = 0
+    """The look-up whose bundle it takes; 0 when it asks for itself."""
 
 
 @attrs.frozen
@@ -85,6 +88,8 @@ class EndLink:
 
     attempt: int
     """Its number."""
+    reason: str | None = None
+    """What those hear who used it; the end of the environment when there is none."""
 
 
 @attrs.frozen
@@ -97,7 +102,6 @@ Effect = BeginAttempt | EndLink | EndActor
 
 _END = EndActor()
 _UNREPORTABLE = "environment provisioning ended before completion"
-_AT_WORK = (Phase.STARTING, Phase.CONNECTED, Phase.RECOVERING, Phase.RECONNECTING)
 
 
 @attrs.frozen
@@ -151,7 +155,7 @@ class Lifecycle:
         if isinstance(event, News):
             return self._hear(event)
         match event:
-            case StartAsked() | OperationAsked():
+            case StartAsked() | OperationAsked() | BundleLookedUp():
                 return self._ask(event)
             case Superseded() | Removed():
                 return self._lose_id(event)
@@ -182,11 +186,26 @@ class Lifecycle:
             return self._without_id(event), ()
         raise OutOfPlace(Phase.CLOSED.value, type(event).__name__)
 
-    def _ask(self, event: StartAsked | OperationAsked) -> tuple["Lifecycle", Sequence[Effect]]:
+    def _ask(self, event: StartAsked | OperationAsked | BundleLookedUp) -> tuple["Lifecycle", Sequence[Effect]]:
+        if isinstance(event, BundleLookedUp):
+            return self._look_at(event)
         connection = self.connection.handle(event)
         if connection is self.connection:
             return self, ()
         return self._begin(connection) if self.gate is Gate.READY else (self._with(connection), ())
+
+    def _look_at(self, event: BundleLookedUp) -> tuple["Lifecycle", Sequence[Effect]]:
+        if self.gate is not Gate.READY:
+            raise OutOfPlace(self.gate.value, type(event).__name__)  # Nobody may be asked before.
+        before, connection = self.connection, self.connection.handle(event)
+        if connection.attempt == before.attempt:
+            return (self if connection is before else self._with(connection)), ()
+        begin = BeginAttempt(connection.attempt, event.ticket)
+        if before.phase not in AT_WORK:
+            return self._with(connection), (begin,)
+        # Here and nowhere else work is taken from those who did nothing: they are told why.
+        ending = REPLACED if before.phase in (Phase.CONNECTED, Phase.RECOVERING) else str(connection.error)
+        return self._with(connection), (EndLink(before.attempt, ending), begin)
 
     def _begin(
         self, connection: Connection, provisioning: Provisioning | None = None
@@ -231,6 +250,6 @@ class Lifecycle:
             message = f"environment was closed before completion: {reason}"
             provisioning = provisioning.handle(ProvisioningAbandoned(message, now_s))
         life = self._with(self.connection.handle(event), provisioning)
-        at_work = self.connection.attempt > 0 and self.connection.phase in _AT_WORK
+        at_work = self.connection.attempt > 0 and self.connection.phase in AT_WORK
         ending = (EndLink(self.connection.attempt),) if at_work else ()
         return life, (*ending, _END)

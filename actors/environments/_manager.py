@@ -42,6 +42,9 @@ class ManagerStatistics:
         late_completions: Completions of environments that had lost their id before.
         refused_completions: Registrations used twice, or after their environment had gone.
         attempts: Attempts to connect.
+        look_ups: Bundles that refreshes were given.
+        replaced: Sessions that a refresh retired, because another executor has the id.
+        superseded_attempts: Attempts that a refresh gave up for one to who has the id now.
         operations: Operations under way now.
     """
 
@@ -57,6 +60,9 @@ class ManagerStatistics:
     late_completions: int
     refused_completions: int
     attempts: int
+    look_ups: int
+    replaced: int
+    superseded_attempts: int
     operations: int
 
 

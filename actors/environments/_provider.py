@@ -61,7 +61,10 @@ Answer = ConnectBundle | PlainEndpoint
 
 
 class ConnectProvider(Protocol):
-    """Say how to reach an environment; asked anew for every physical connection attempt."""
+    """Say how to reach an environment; asked anew for every physical connection attempt.
+
+    `Environment.refresh_connection` may ask while an attempt is asking.
+    """
 
     async def connect_bundle(self, harness_public_key: Any, /) -> Answer:
         """Say how to connect now.

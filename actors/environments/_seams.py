@@ -183,6 +183,10 @@ class Client(Protocol):
         """Ask whether the executor answers."""
         ...
 
+    def retire(self, reason: str, /) -> None:
+        """End every call, wait and process of this client with a reason, in this breath; the link is stopped next."""
+        ...
+
     async def discover_roots(self, roots: Mapping[str, FilePath], /) -> tuple[DiscoveredRoot, ...]:
         """Look into folders with skills and plugins."""
         ...

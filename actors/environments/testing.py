@@ -14,6 +14,7 @@ from actors import ActorsError
 from actors.environments import (
     Answer,
     AttemptRules,
+    Connector,
     Connectors,
     EnvironmentManager,
     FileAccess,
@@ -110,6 +111,7 @@ class MemoryClient:
         self.request = request
         self.commands: list[Sequence[str]] = []
         self.failure: Exception | None = None
+        self.retired: str | None = None
         self.proceed: trio.Event = trio.Event()
         self.proceed.set()
 
@@ -139,6 +141,11 @@ class MemoryClient:
             NotSupported: Always; use a `LocalConnector` for those.
         """
         raise NotSupported("http", "a link in memory makes no HTTP requests")
+
+    def retire(self, reason: str, /) -> None:
+        """Remember why; whoever waits for an answer hears it."""
+        self.retired, self.failure = reason, self.failure or LinkCut(reason)
+        self.proceed.set()
 
     async def status(self) -> object:
         """Answer, or fail as told."""
@@ -246,11 +253,15 @@ async def open_manager_in_memory(
     snapshot: Snapshot | None = None,
     rules: AttemptRules | None = None,
     identity: Callable[[], Any] | None = None,
+    noise: Connector | None = None,
     max_environments: int = 1_000_000,
 ) -> AsyncGenerator[EnvironmentManager, None]:
-    """Open a manager whose links exist only in memory, under a root of its own if none is given."""
+    """Open a manager whose links exist only in memory, under a root of its own if none is given.
+
+    Bundles are refused unless there is a connector for them, which may be the same one.
+    """
     connector = connector or MemoryConnector()
-    connectors = Connectors(plain=connector, local=connector, identity=identity)
+    connectors = Connectors(plain=connector, noise=noise, local=connector, identity=identity)
     if supervisor is None:
         async with (
             open_root() as root,

@@ -35,6 +35,7 @@ from actors.harness._errors import ReaderBusy as ReaderBusy
 from actors.harness._errors import RecoveryFailed as RecoveryFailed
 from actors.harness._errors import RequestRejected as RequestRejected
 from actors.harness._errors import RequestTooLarge as RequestTooLarge
+from actors.harness._errors import SessionRetired as SessionRetired
 from actors.harness._errors import StdinUnavailable as StdinUnavailable
 from actors.harness._errors import TooManyCalls as TooManyCalls
 from actors.harness._errors import TransportClosed as TransportClosed
@@ -173,6 +174,7 @@ __all__ = [
     "RelayDialer",
     "RequestRejected",
     "RequestTooLarge",
+    "SessionRetired",
     "Started",
     "StartingProcess",
     "StdinUnavailable",

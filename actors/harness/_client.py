@@ -8,7 +8,7 @@ from actors.harness._arguments import check_count, check_kind, check_names, chec
 from actors.harness._command import OUTPUT_BYTES_MAX, CompletedCommand, run_command
 from actors.harness._connection import ConnectionStatistics
 from actors.harness._core import ClientStatistics, Core
-from actors.harness._errors import InvalidArgument
+from actors.harness._errors import InvalidArgument, SessionRetired
 from actors.harness._files import FilePath, Files, path_uri
 from actors.harness._http import Http
 from actors.harness._processes import Processes
@@ -67,6 +67,14 @@ class Client:
     def connection_statistics(self) -> ConnectionStatistics | None:
         """Give a snapshot of the present connection; None without one."""
         return self._core.connection.statistics() if self._core.connection else None
+
+    def retire(self, reason: str) -> None:
+        """Give the session up, in this breath: every call, wait and process of it fails with the reason.
+
+        The connection is closed, and the session is not resumed; its executor ends it once it is tired of waiting.
+        """
+        check_text("reason", reason)
+        self._core.retire(SessionRetired(reason))
 
     async def status(self) -> EnvironmentStatus:
         """Ask whether the executor answers.

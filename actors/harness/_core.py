@@ -160,6 +160,15 @@ class Core:
         if self._connections:
             self._tell_change(connected=False, reason=reason, final=True)
 
+    def retire(self, reason: HarnessError) -> None:
+        """Give up for a reason of ours, and let the harness end; what ended before has its own reason."""
+        connection, nursery = self.connection, self.nursery
+        self.fail(reason)
+        if connection is not None:
+            connection.end(reason)
+        if nursery is not None:
+            nursery.cancel_scope.cancel()
+
     def _tell_change(self, **facts: Any) -> None:
         self._position += 1
         if self._on_change is not None:

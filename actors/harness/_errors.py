@@ -70,6 +70,14 @@ class TransportClosed(HarnessError):
         super().__init__("exec-server transport closed")
 
 
+class SessionRetired(HarnessError):
+    """We gave the session up for a reason of ours; it is not resumed."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
 class CallNotSent(DidNotRun):
     """A call was withdrawn before the first of its bytes was written."""
 

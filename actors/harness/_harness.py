@@ -90,7 +90,7 @@ async def run_harness(
             finally:
                 core.fail(end)
                 nursery.cancel_scope.cancel()
-    raise end
+    raise core.failure or end
 
 
 def _check_options(
