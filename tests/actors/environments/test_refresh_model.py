@@ -295,6 +295,6 @@ async def play(steps: list[tuple[Any, ...]]) -> None:
 
 
 @given(STEPS)
-@settings(max_examples=100)
+@settings(max_examples=50)
 def test_refreshes_do_what_the_plain_model_says(steps: list[tuple[Any, ...]]) -> None:
     trio.run(play, steps, clock=MockClock())
