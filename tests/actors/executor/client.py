@@ -3,7 +3,7 @@
 import base64
 import itertools
 import json
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Protocol
 from urllib.parse import urlsplit
@@ -143,13 +143,6 @@ async def memory_client(executor: Executor, *, buffered: int = 16, greet: bool =
         with trio.move_on_after(5, shield=True):
             await client.ended.wait()
         nursery.cancel_scope.cancel()
-
-
-async def eventually(holds: Callable[[], bool], *, within_s: float = 20.0) -> None:
-    """Wait until something holds that only the system knows, and that nobody announces."""
-    with trio.fail_after(within_s):
-        while not holds():  # noqa: ASYNC110 - the process table has no events.
-            await trio.sleep(0.01)
 
 
 class SocketWire:

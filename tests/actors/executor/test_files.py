@@ -11,11 +11,13 @@ from typing import Any
 
 import pytest
 import trio
+import trio.testing
 
 from actors.executor import Executor, Limits, open_executor
 from actors.executor._file_reading import read_file
 from actors.protocol import FILE_HANDLES_MAX
-from tests.actors.executor.client import Client, Refused, eventually, memory_client
+from tests.actors.executor.client import Client, Refused, memory_client
+from tests.support.settling import eventually, until
 
 
 @pytest.fixture
@@ -323,16 +325,24 @@ async def test_files_that_nobody_takes_are_not_piled_up(
 
         client.hold = trio.Event()
         nursery.start_soon(ask)
-        await eventually(lambda: len(read) >= 4)
-        await trio.sleep(0.2)  # Nothing tells that nothing comes.
+        await until(lambda: len(read) >= 4)
+        await nothing_is_under_way(executor)
         read_at_first = len(read)
         client.hold.set()
-        await eventually(lambda: len(asked) == 30, within_s=20)
+        await until(lambda: len(asked) == 30, within_s=20)
         for request_id in asked:
             await client.answer(request_id)
 
     assert read_at_first <= 8
     assert len(read) == 30
+
+
+async def nothing_is_under_way(executor: Executor) -> None:
+    threads = executor._files.threads
+    await trio.testing.wait_all_tasks_blocked()
+    while threads.borrowed_tokens:
+        await until(lambda: not threads.borrowed_tokens)
+        await trio.testing.wait_all_tasks_blocked()
 
 
 @pytest.mark.parametrize("offset", [2**63, 2**64 - 1])
@@ -401,6 +411,6 @@ async def test_watches_are_bounded(tmp_path: Path) -> None:
         with pytest.raises(Refused, match="at most 2 watches"):
             await client.call("fs/watchMissing", watchId=3, **params)
         (tmp_path / "x").mkdir()
-        await eventually(lambda: len(client.news) == 2)
+        await until(lambda: len(client.news) == 2)
 
         assert {news["method"] for news in client.news} == {"fs/missingChanged"}

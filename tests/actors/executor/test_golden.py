@@ -19,7 +19,8 @@ import trio.testing
 from actors.executor import open_executor
 from actors.executor.testing import memory_channel_pair
 from actors.protocol import METHODS
-from tests.actors.executor.client import Client, eventually
+from tests.actors.executor.client import Client
+from tests.support.settling import until
 
 GOLDEN = Path(__file__).parents[4] / "shared" / "golden" / "exec-rpc.jsonl"
 OURS = ("initialize", "process/", "environment/", "fs/", "capabilityRoots/")
@@ -190,7 +191,7 @@ class Replay:
         if expected == "closed":
             await self.client.ended.wait()
         elif expected["id"] == -1:
-            await eventually(lambda: bool(self.client.stray))
+            await until(lambda: bool(self.client.stray))
             self.compare(step, "received", expected, self.client.stray.pop())
         else:
             self.compare(step, "received", expected, await self.client.answer(expected["id"]))
@@ -199,7 +200,7 @@ class Replay:
         expected = step["notifications"]
         wanted = [self.fact(news) for news in expected]
         with trio.move_on_after(0.2 if (self.name, step["step"]) in DELIBERATE else 5):
-            await eventually(lambda: set(wanted) <= set(self.facts()), within_s=10)
+            await until(lambda: set(wanted) <= set(self.facts()), within_s=10)
         missing = [fact for fact in wanted if fact not in self.facts()]
         if missing:
             self.note(step, ("missing", missing, "there are", self.facts()))

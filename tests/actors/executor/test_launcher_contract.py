@@ -7,9 +7,10 @@ from contextlib import asynccontextmanager
 import pytest
 import trio
 
-from actors.executor import LaunchedProcess, LaunchSpec, ProcessLauncher, SpawnFailed, open_posix_launcher
+from actors.executor import LaunchedProcess, LaunchSpec, ProcessLauncher, Sighting, SpawnFailed, open_posix_launcher
 from actors.executor.testing import MemoryProcess, open_memory_launcher
 from actors.protocol import SpawnFailureKind, Stream
+from tests.support.settling import eventually
 
 SCRIPTS = {
     "hello": "echo out; echo err >&2",
@@ -240,18 +241,23 @@ async def test_a_full_pipe_holds_the_writer_and_nothing_is_lost(body: Body) -> N
 async def test_whoever_is_left_behind_is_found_and_killed_by_what_it_is(body: Body, what: str, in_group: bool) -> None:
     process = await body.launch(what)
     await process.wait()
-    found = await process.find_survivors()
-    # A shell forks before its child takes another name or session.
-    while [s.name for s in found] != ["sleep"] or (found[0].group == process.pid) != in_group:
-        await trio.sleep(0.01)
-        found = await process.find_survivors()
+    found: list[Sighting] = []
+
+    async def is_itself() -> bool:
+        # A shell forks before its child takes another name or session.
+        found[:] = await process.find_survivors()
+        return [s.name for s in found] == ["sleep"] and (found[0].group == process.pid) == in_group
+
+    async def is_buried() -> bool:
+        return not await process.find_survivors()
+
+    await eventually(is_itself)
 
     assert process.left_members or not in_group
     assert process.outputs[Stream.STDOUT].read_nowait() is None
     assert process.kill_sighted(found[0])
     assert await read_all(process, Stream.STDOUT) == b""
-    while await process.find_survivors():  # noqa: ASYNC110 - the system takes a moment to bury it.
-        await trio.sleep(0.005)
+    await eventually(is_buried)
     assert not process.kill_sighted(found[0])
     close(process)
 

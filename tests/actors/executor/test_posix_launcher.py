@@ -12,9 +12,9 @@ import trio
 from actors.executor import LaunchSpec, SpawnFailed, Terminal, open_posix_launcher
 from actors.executor._process_table import SharedTable, kill_exactly, read_table
 from actors.protocol import Stream
-from tests.actors.executor.client import eventually
 from tests.actors.executor.test_launcher_contract import close, read_all
 from tests.support.cancelling import cancel_at_each_step
+from tests.support.settling import eventually, process_end
 
 
 def descriptors() -> set[str]:
@@ -216,7 +216,8 @@ async def test_processes_die_with_an_executor_that_is_killed() -> None:
     group = [e.pid for e in read_table().values() if e.group == leader]
     os.killpg(ours.pid, signal.SIGKILL)
     await ours.wait()
-    await eventually(lambda: not any(e.alive for e in read_table().values() if e.group == leader))
+    for pid in group:
+        await process_end(pid)
 
     assert len(group) == 2
     await ours.stdout.aclose()

@@ -13,7 +13,8 @@ import trio.testing
 
 from actors.executor import Executor, ExecutorEvent, Limits, ProcessEnded, ProcessStarted, open_executor
 from actors.executor._process_table import read_table
-from tests.actors.executor.client import Client, Refused, eventually, memory_client
+from tests.actors.executor.client import Client, Refused, memory_client
+from tests.support.settling import eventually, process_end, until
 
 SH = "/bin/sh"
 PATH = {"PATH": "/usr/bin:/bin"}
@@ -139,7 +140,7 @@ async def test_p10_a_sleeper_in_a_session_of_its_own_is_killed_too_and_reported(
 
         assert trio.current_time() - began_s < 20  # the sleeper takes over 30
         assert not alive_with(nap)
-        await eventually(lambda: any(isinstance(event, ProcessEnded) for event in events))
+        await until(lambda: any(isinstance(event, ProcessEnded) for event in events))
         ended = next(event for event in events if isinstance(event, ProcessEnded))
         assert [outsider.name for outsider in ended.killed_outside] == ["sleep"]
         assert executor.statistics().killed_outside == 1
@@ -206,10 +207,10 @@ async def test_what_was_handed_over_is_killed_when_its_session_ends(nap: str) ->
         async with memory_client(executor) as client:
             await client.start("p", SH, "-c", f"{nap} & exit 0", env=PATH)
             await client.finish("p")
-            assert alive_with(nap)
-        await eventually(lambda: executor.statistics().sessions_expired == 1)
+            (left,) = alive_with(nap)
+        await until(lambda: executor.statistics().sessions_expired == 1)
 
-        await eventually(lambda: not alive_with(nap))
+        await process_end(left)
 
 
 async def test_what_was_handed_over_is_killed_with_its_session_also_when_its_command_is_forgotten(nap: str) -> None:
@@ -219,9 +220,9 @@ async def test_what_was_handed_over_is_killed_with_its_session_also_when_its_com
             await client.start("p", SH, "-c", f"{nap} & exit 0", env=PATH)
             await client.finish("p")
             await read_until_forgotten(client, "p")
-            assert alive_with(nap)
+            (left,) = alive_with(nap)
 
-        await eventually(lambda: not alive_with(nap))
+        await process_end(left)
 
 
 async def read_until_forgotten(client: Client, process_id: str) -> None:
@@ -234,19 +235,19 @@ async def test_what_was_handed_over_does_not_outlive_the_executor(nap: str) -> N
     async with real_client(limits=Limits(drain_s=0.1)) as (client, _):
         await client.start("p", SH, "-c", f"{nap} & exit 0", env=PATH)
         await client.finish("p")
-        assert alive_with(nap)
+        (left,) = alive_with(nap)
 
-    await eventually(lambda: not alive_with(nap))
+    await process_end(left)
 
 
 async def test_beyond_the_limit_the_oldest_that_was_handed_over_is_killed(nap: str) -> None:
     async with real_client(limits=Limits(drain_s=0.1, leftovers_max=1)) as (client, _):
         for name in ("old", "new"):
             await client.start(name, SH, "-c", f"{nap} & exit 0", env=PATH)
-        survivors = [(await client.finish(name))["survivors"][0]["pid"] for name in ("old", "new")]
-        await eventually(lambda: len(alive_with(nap)) == 1)
+        oldest, newest = [(await client.finish(name))["survivors"][0]["pid"] for name in ("old", "new")]
+        await process_end(oldest)
 
-        assert set(alive_with(nap)) < set(survivors)
+        assert alive_with(nap) == [newest]
 
 
 async def test_an_executor_that_is_cancelled_leaves_nobody_alive(nap: str) -> None:

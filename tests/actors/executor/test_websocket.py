@@ -25,9 +25,10 @@ from actors.executor import (
 )
 from actors.executor._websocket import WebSocketChannel
 from actors.executor.testing import open_memory_launcher
-from tests.actors.executor.client import Client, eventually, socket_client
+from tests.actors.executor.client import Client, socket_client
 from tests.actors.executor.test_sessions import PROGRAMS
 from tests.actors.websocket.test_frames import client_frame
+from tests.support.settling import until
 
 
 @asynccontextmanager
@@ -150,15 +151,15 @@ async def test_a_web_page_is_turned_away_from_an_executor_without_a_token() -> N
 async def test_one_connection_too_many_is_refused_with_503_and_counted() -> None:
     async with served(limits=Limits(connections_max=1)) as endpoint, socket_client(endpoint.url):
         assert await status_of(endpoint, "x: y") == 503
-        await eventually(lambda: endpoint.executor.statistics().connections_refused == 1)
+        await until(lambda: endpoint.executor.statistics().connections_refused == 1)
 
 
 async def test_peers_that_only_knock_are_bounded_in_number_and_time() -> None:
     limits = Limits(handshakes_max=2, handshake_s=0.3)
     async with served(limits=limits) as endpoint:
         streams = [await trio.open_tcp_stream("127.0.0.1", endpoint.port) for _ in range(3)]
-        await eventually(lambda: endpoint.executor.statistics().connections_refused == 1)
-        await eventually(lambda: endpoint.executor.statistics().connections_refused == 3)
+        await until(lambda: endpoint.executor.statistics().connections_refused == 1)
+        await until(lambda: endpoint.executor.statistics().connections_refused == 3)
         async with socket_client(endpoint.url) as client:
             assert await client.call("environment/status") == {"status": "ready"}
         for stream in streams:
@@ -179,7 +180,7 @@ async def test_who_does_not_shake_hands_is_turned_away_and_hurts_nobody(words: b
     async with served(limits=Limits(handshake_s=0.2)) as endpoint:
         stream = await trio.open_tcp_stream("127.0.0.1", endpoint.port)
         await stream.send_all(words)
-        await eventually(lambda: endpoint.executor.statistics().connections_refused == 1)
+        await until(lambda: endpoint.executor.statistics().connections_refused == 1)
         async with socket_client(endpoint.url) as client:
             assert await client.call("environment/status") == {"status": "ready"}
         await stream.aclose()
@@ -239,17 +240,24 @@ def _own_sockets() -> list[socket.socket]:
     return found
 
 
-async def test_a_silent_peer_is_asked_and_then_given_up_but_any_byte_is_life() -> None:
+async def test_a_silent_peer_is_asked_and_then_given_up_but_any_byte_is_life(
+    mock_clock: trio.testing.MockClock,
+) -> None:
     events: list[ExecutorEvent] = []
     limits = Limits(keepalive_s=0.1, pong_s=0.2, close_s=0.1)
     async with served(events=events, limits=limits) as endpoint:
         alive = await shake_hands(endpoint)
         silent = await shake_hands(endpoint)
-        for _ in range(6):
-            await trio.sleep(0.1)
-            await alive.send_all(client_frame(10, b""))
+        try:
+            for number in range(6):
+                mock_clock.jump(0.1)
+                await alive.send_all(client_frame(9, b"life %d" % number))
+                await read_until(alive, b"life %d" % number)
+            heard = await read_until(silent, b"no frame for")
+        finally:
+            mock_clock.rate = 1  # Saying good-bye has limits of its own.
+        await until(lambda: endpoint.executor.statistics().connections_silent > 0)
         statistics = endpoint.executor.statistics()
-        heard = await read_until(silent, b"no frame for")
 
         assert (statistics.connections, statistics.connections_silent) == (1, 1)
         assert b"alive?" in heard, "it was asked first"
@@ -287,7 +295,7 @@ async def test_p22_a_peer_that_says_close_and_cuts_ends_quietly() -> None:
         await stream.send_all(client_frame(8, b"\x03\xe8"))
         stream.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         await trio.aclose_forcefully(stream)
-        await eventually(lambda: any(isinstance(event, ConnectionEnded) for event in events))
+        await until(lambda: any(isinstance(event, ConnectionEnded) for event in events))
 
         assert endpoint.executor.statistics().connections == 0
 
@@ -296,7 +304,7 @@ async def test_p22_a_peer_that_never_agrees_to_a_close_is_left_within_the_limit(
     async with raw_client(limits=Limits(close_s=0.2)) as (stream, endpoint):
         await stream.send_all(client_frame(1, b'{"method":"initialized"}'))
         heard = await read_until(stream, b"initialized before initialize")
-        await eventually(lambda: endpoint.executor.statistics().connections == 0)
+        await until(lambda: endpoint.executor.statistics().connections == 0)
 
         assert struct.pack("!H", 1002) in heard
 
@@ -328,7 +336,7 @@ async def test_a_slow_client_of_one_connection_does_not_slow_another() -> None:
         await slow.send_all(GREETING)
         start = b'{"id":5,"method":"process/start","params":{"processId":"p","argv":["flood"],"cwd":"file:///","env":{},"tty":false}}'
         await slow.send_all(client_frame(1, start))
-        await eventually(lambda: endpoint.executor.statistics().processes == 1)
+        await until(lambda: endpoint.executor.statistics().processes == 1)
         await quick.start("p", "flood")
         await quick.finish("p")
 

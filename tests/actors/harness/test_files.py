@@ -29,6 +29,7 @@ from actors.harness import (
 from actors.protocol import FS_CLOSE, CloseParams
 from tests.actors.harness.world import open_world
 from tests.support.cancelling import cancel_at_each_step
+from tests.support.settling import eventually
 
 
 @pytest.fixture
@@ -175,15 +176,11 @@ async def test_a_writer_that_fails_leaves_the_file_as_it_was(client: Client, tmp
 
 async def only(folder: Path, *names: str) -> None:
     """Wait until nothing else is left: cleaning up is done by the client's own tasks."""
-    with trio.fail_after(5):
-        while sorted(os.listdir(folder)) != sorted(names):  # noqa: ASYNC110 (the disk tells nobody)
-            await trio.sleep(0.01)
+    await eventually(lambda: sorted(os.listdir(folder)) == sorted(names))
 
 
 async def open_files_are(count: int) -> None:
-    with trio.fail_after(5):
-        while len(os.listdir("/proc/self/fd")) != count:  # noqa: ASYNC110 (the system tells nobody)
-            await trio.sleep(0.01)
+    await eventually(lambda: len(os.listdir("/proc/self/fd")) == count)
 
 
 async def use_blocks(client: Client, folder: Path) -> None:

@@ -1,15 +1,16 @@
 """The harness on a real executor: output, exits and time limits as a user meets them (cases P08, P10, P17)."""
 
-import os
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 import trio
+import trio.testing
 
 from actors.executor import serve_executor
 from actors.harness import Client, CommandTimedOut, ProgramNotFound, WorkingFolderNotFound, open_client
+from tests.support.settling import process_end
 
 pytestmark = pytest.mark.slow
 
@@ -25,30 +26,13 @@ async def client() -> AsyncIterator[Client]:
         nursery.cancel_scope.cancel()
 
 
-def is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-        with open(f"/proc/{pid}/stat") as stat:
-            return stat.read().rpartition(")")[2].split()[0] != "Z"
-    except (ProcessLookupError, FileNotFoundError):
-        return False
-
-
-async def gone(pids: list[int]) -> bool:
-    with trio.move_on_after(2):
-        while any(map(is_alive, pids)):  # noqa: ASYNC110 (the system tells nobody but the parent)
-            await trio.sleep(0.02)
-        return True
-    return False
-
-
 async def test_a_mebibyte_arrives_whole_from_a_command_that_exits_at_once(client: Client) -> None:
     for _ in range(20):
         total = 0
         async with client.processes.start(["/usr/bin/head", "-c", "1048576", "/dev/zero"]) as process:
             async for data in process.output():
                 total += len(data)
-                await trio.sleep(0.001)
+                await trio.testing.wait_all_tasks_blocked()
             code = await process.wait()
 
         assert (total, code) == (1024 * 1024, 0)
@@ -84,7 +68,8 @@ async def test_a_time_limit_kills_the_whole_group_and_keeps_what_was_written(cli
     assert pids
     assert caught.value.killed
     assert took_s < 20  # the sleeper takes 30
-    assert await gone(pids)
+    for pid in pids:
+        await process_end(pid)
 
 
 async def test_a_sleeper_outside_the_group_is_killed_or_named(client: Client) -> None:
@@ -97,7 +82,8 @@ async def test_a_sleeper_outside_the_group_is_killed_or_named(client: Client) ->
     (pid,) = (int(line) for line in caught.value.completed.stdout_text.split())
     named = pid in {survivor.pid for survivor in caught.value.completed.survivors}
     assert took_s < 20  # the sleeper takes 30
-    assert named or await gone([pid])
+    if not named:
+        await process_end(pid)
 
 
 async def test_variables_are_not_inherited_unless_asked_for(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:

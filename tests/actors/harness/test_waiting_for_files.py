@@ -10,7 +10,7 @@ import trio
 
 from actors.executor import ExecutorEndpoint, Limits, serve_executor
 from actors.harness import Client, Disconnected, NotFound, OutsideRoots, RecoveryPolicy, open_client
-from tests.actors.executor.client import eventually
+from tests.support.settling import until
 
 
 @attrs.define
@@ -50,9 +50,9 @@ async def test_the_wait_goes_on_after_a_lost_connection(world: World, tmp_path: 
         nursery.start_soon(world.client.files.wait_until_exists, tmp_path / "f")
         connection = world.client._core.connection
         assert connection is not None
-        await eventually(lambda: bool(world.client._core._watches) and not connection.statistics().open_calls)
+        await until(lambda: bool(world.client._core._watches) and not connection.statistics().open_calls)
         connection.end(Disconnected("cut"))
-        await eventually(lambda: world.endpoint.executor.statistics().sessions_resumed == 1)
+        await until(lambda: world.endpoint.executor.statistics().sessions_resumed == 1)
         assert len(nursery.child_tasks) == 1
         (tmp_path / "f").write_text("")
 

@@ -64,9 +64,9 @@ async def sample(process: FakeProcess) -> int:
 
 
 async def long(process: FakeProcess) -> int:
-    """Write a line and sleep."""
+    """Write a line and run for ever."""
     process.write(b"0\n")
-    await trio.sleep(100)
+    await trio.sleep_forever()
     return 0
 
 

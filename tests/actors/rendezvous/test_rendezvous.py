@@ -52,6 +52,7 @@ from actors.rendezvous import (
     open_rendezvous,
 )
 from tests.support.cancelling import cancel_at_each_step
+from tests.support.settling import until
 
 HARNESS, EXECUTOR = Identity.generate(), Identity.generate()
 TOKENS = {
@@ -89,9 +90,7 @@ class World:
         return [event.what for event in self.events]
 
     async def until(self, what: str, times: int = 1) -> None:
-        with trio.fail_after(10):
-            while self.what().count(what) < times:  # noqa: ASYNC110  # Real sockets settle by themselves.
-                await trio.sleep(0.005)
+        await until(lambda: self.what().count(what) >= times)
 
     async def run_executor(self, environment_id: str = "env", handler=echo, identity: Identity = EXECUTOR) -> None:
         async def serve(connection: PhysicalConnection, registration) -> DisconnectReason:
@@ -142,11 +141,9 @@ async def world(limits: RendezvousLimits | None = None, **options) -> AsyncGener
             nursery.cancel_scope.cancel()
 
 
-async def settle(condition) -> None:
-    """Wait for what happens by itself, on real sockets, soon."""
-    with trio.fail_after(10):
-        while not condition():  # noqa: ASYNC110  # Real sockets settle by themselves.
-            await trio.sleep(0.005)
+async def nothing_moves() -> None:
+    """Wait until whoever could send is stopped: what is on its way between two sockets of one machine is quick."""
+    await trio.testing.wait_all_tasks_blocked(0.05)
 
 
 async def received(connection: PhysicalConnection) -> Frame:
@@ -162,7 +159,7 @@ async def test_a_harness_finds_its_executor_and_speaks_with_it() -> None:
             await stream.send(b"hello")
             assert await stream.receive() == b"hello"
             assert w.rendezvous.statistics().streams == 1
-        await settle(lambda: w.rendezvous.statistics().streams == 0)
+        await until(lambda: w.rendezvous.statistics().streams == 0)
 
         counters = w.rendezvous.statistics().counters
         assert (counters.validations_passed, counters.validations_failed) == (1, 0)
@@ -322,7 +319,7 @@ async def test_a_slow_harness_is_reset_and_nobody_else_waits() -> None:
 
         assert await received(executor) == Frame("slow", Reset("noise_relay_protocol_error"))
         assert w.rendezvous.statistics().counters.streams_reset_slow == 1
-        await settle(lambda: w.rendezvous.statistics().buffered_bytes == 0)
+        await until(lambda: w.rendezvous.statistics().buffered_bytes == 0)
         assert slow is not quick
 
 
@@ -341,7 +338,7 @@ async def test_a_slow_executor_stops_its_harnesses_one_by_one_and_nothing_is_los
 
         async with trio.open_nursery() as nursery:
             nursery.start_soon(flood)
-            await trio.sleep(0.5)
+            await nothing_moves()
             assert sent < 400, "the harness is no longer read from"
             await received(executor)
             for seq in range(400):
@@ -364,7 +361,7 @@ async def test_bulk_between_the_real_ends_is_stopped_by_its_reader_and_never_res
             for number in range(60):
                 assert await stream.receive() == bytes([number]) * 1_000_000
                 if number % 20 == 0:
-                    await trio.sleep(0.3)
+                    await nothing_moves()
 
         assert w.rendezvous.statistics().counters.streams_reset_slow == 0
 
@@ -374,10 +371,10 @@ async def test_limits_have_a_policy_and_a_counter() -> None:
     async with world(limits) as w, AsyncExitStack() as stack:
         await w.raw_executor(stack)
         await w.raw_harness(stack, "s")
-        await settle(lambda: w.rendezvous.statistics().streams == 1)
+        await until(lambda: w.rendezvous.statistics().streams == 1)
         refused = await w.raw_harness(stack, "t")
         assert isinstance((await received(refused)).body, Reset)
-        await settle(lambda: w.rendezvous.statistics().streams_by_grant == {"harness": 1})
+        await until(lambda: w.rendezvous.statistics().streams_by_grant == {"harness": 1})
 
         async def hurry() -> None:
             for _ in range(300):
@@ -396,7 +393,7 @@ async def test_too_many_connections_are_closed_unread_and_counted() -> None:
         async with AsyncExitStack() as stack:
             for _ in range(2):
                 await stack.enter_async_context(await trio.open_tcp_stream(host, int(port)))
-            await settle(lambda: w.rendezvous.statistics().counters.connections == 2)
+            await until(lambda: w.rendezvous.statistics().counters.connections == 2)
             with pytest.raises(RegistryRequestFailed):
                 await w.harness.connect("env", HARNESS.public_key)
 
@@ -478,7 +475,7 @@ async def test_draining_takes_nothing_new_and_lets_streams_end_by_themselves() -
 
         async with trio.open_nursery() as nursery, w.open() as stream:
             nursery.start_soon(drain)
-            await settle(lambda: w.rendezvous.statistics().draining)
+            await until(lambda: w.rendezvous.statistics().draining)
             with pytest.raises(RegistryHttpFailed) as caught:
                 await w.harness.connect("env", HARNESS.public_key)
             assert (caught.value.status, caught.value.retryable) == (503, True)
@@ -494,11 +491,11 @@ async def test_p22_leaving_closes_everything_at_once_within_the_limit() -> None:
         async with world(RendezvousLimits(close_s=1.0)) as w:
             registration = await w.executor.register("env", EXECUTOR.public_key)
             nursery.start_soon(hold, registration.url, None)
-            await settle(lambda: w.rendezvous.statistics().executors == 1)
+            await until(lambda: w.rendezvous.statistics().executors == 1)
             for number in range(20):
                 bundle = await w.harness.connect("env", HARNESS.public_key)
                 nursery.start_soon(hold, bundle.websocket_url, f"s{number}")
-            await settle(lambda: w.rendezvous.statistics().streams == 20)
+            await until(lambda: w.rendezvous.statistics().streams == 20)
             left_s = trio.current_time()
         assert trio.current_time() - left_s < 10  # one after the other they would take 21
 
@@ -509,10 +506,10 @@ async def test_leaving_tells_every_peer_that_it_may_come_again() -> None:
     async with trio.open_nursery() as nursery, world() as w:
         registration = await w.executor.register("env", EXECUTOR.public_key)
         nursery.start_soon(hold, registration.url, None, told)
-        await settle(lambda: w.rendezvous.statistics().executors == 1)
+        await until(lambda: w.rendezvous.statistics().executors == 1)
         bundle = await w.harness.connect("env", HARNESS.public_key)
         nursery.start_soon(hold, bundle.websocket_url, "s", told)
-        await settle(lambda: w.rendezvous.statistics().streams == 1)
+        await until(lambda: w.rendezvous.statistics().streams == 1)
 
     assert [(lost.reason, lost.detail) for lost in told] == [(DisconnectReason.PEER_CLOSE, "close code 1001")] * 2
 

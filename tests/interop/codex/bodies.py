@@ -21,6 +21,7 @@ from actors.relay import Redial
 from actors.rendezvous import Grant, RegistryClient, Rendezvous, bearer, open_registry_client, open_rendezvous
 from tests.actors.executor.client import Client
 from tests.actors.through_relay.loopback import CountingProvider, RecordingTransport, TappedDialer
+from tests.support.settling import until
 
 CODEX: Final = os.environ.get("GREENROOM_INTEROP_CODEX", "")
 TOKEN: Final = "token-of-executor-and-harness"
@@ -204,8 +205,6 @@ async def open_world(body: str, home: Path) -> AsyncGenerator[World, None]:
             command = [CODEX, "exec-server", "--remote", public_url, "--environment-id", "env"]
             run = partial(trio.run_process, command, env=_variables(home), stdin=subprocess.DEVNULL, check=False)
             await nursery.start(partial(run, stderr=subprocess.DEVNULL))
-        with trio.fail_after(30):
-            while not rendezvous.statistics().executors:  # noqa: ASYNC110  # Another program comes when it comes.
-                await trio.sleep(0.02)
+        await until(lambda: rendezvous.statistics().executors == 1, within_s=30)
         yield World(road, rendezvous, transport, registry, TappedDialer())
         nursery.cancel_scope.cancel()

@@ -20,9 +20,11 @@ from actors.executor import serve_executor
 from actors.harness import ConnectionChange, RelayDialer, RequestRejected, open_client
 from actors.relay import Data, PhysicalConnection, decode
 from actors.relay import WebSocketDialer as RelayWebSocketDialer
-from tests.actors.executor.client import Client, Refused
+from tests.actors.executor.client import Refused
 from tests.actors.websocket.test_frames import client_frame
 from tests.interop.codex.bodies import HARNESS, OURS, Place, open_world
+from tests.interop.codex.test_processes import resume
+from tests.support.settling import until
 
 pytestmark = pytest.mark.slow
 
@@ -144,7 +146,7 @@ async def test_of_those_who_race_for_one_session_one_has_it_and_the_others_are_t
                     nursery.start_soon(_race, our_place, session_id, outcomes)
             assert sorted(outcomes) == [-32010, -32010, 0]
         async with our_place.talk(greet=False) as last:
-            await _resumed(last, session_id)
+            await resume(last, session_id)
             assert await last.call("process/terminate", processId="p") == {"running": True}
 
 
@@ -157,21 +159,8 @@ async def _race(place: Place, session_id: str, outcomes: list[int]) -> None:
         else:
             outcomes.append(0)
             assert (await client.call("process/read", processId="p"))["exited"] is False
-        while len(outcomes) < 3:  # noqa: ASYNC110  # Whoever has it keeps it until the others have been told.
-            await trio.sleep(0.01)
-
-
-async def _resumed(client: Client, session_id: str) -> None:
-    """The executor may learn a moment later than we that the connection before this one is gone."""
-    while True:
-        try:
-            await client.greet(session_id)
-        except Refused as refused:
-            if refused.code != -32010:
-                raise
-            await trio.sleep(0.01)
-        else:
-            return
+        # Whoever has it keeps it until the others have been told.
+        await until(lambda: len(outcomes) == 3)
 
 
 async def test_an_executor_that_is_out_of_descriptors_refuses_and_works_again_when_it_has_some() -> None:
@@ -205,9 +194,7 @@ async def test_connections_cut_by_a_reset_at_every_byte_leave_nothing_behind() -
             if length % 15 == 0:
                 await trio.testing.wait_all_tasks_blocked(0.001)
             await stream.aclose()
-        with trio.fail_after(20):
-            while endpoint.executor.statistics().connections:  # noqa: ASYNC110
-                await trio.sleep(0.01)
+        await until(lambda: not endpoint.executor.statistics().connections, within_s=20)
         async with open_client(endpoint.url) as client:
             assert (await client.run(["/bin/echo", "ok"])).stdout == b"ok\n"
         running = endpoint.executor.statistics().processes

@@ -23,6 +23,7 @@ from actors.relay import Data, decode
 from tests.actors.executor.client import Refused
 from tests.interop.codex.bodies import OURS, Place, open_place, open_world
 from tests.interop.codex.test_processes import b64, wait_output
+from tests.support.settling import eventually, process_end
 
 SOON_S = 15.0
 
@@ -149,17 +150,8 @@ async def test_18_a_termination_may_ask_first_and_reaches_who_left_the_group(our
         assert exited["exitCode"] == 5
         assert b"asked\n" in client.output("p")
         await client.call("process/terminate", processId="p")
-        with trio.fail_after(SOON_S):
-            while os.path.exists(f"/proc/{daemon}") and _state(daemon) != "Z":  # noqa: ASYNC110, ASYNC240
-                await trio.sleep(0.01)
+        await process_end(daemon, within_s=SOON_S)
         assert closed["seq"] > exited["seq"]
-
-
-def _state(pid: int) -> str:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
-    except (FileNotFoundError, ProcessLookupError):
-        return "Z"
 
 
 async def test_20_a_terminal_has_the_size_that_was_asked_for(place: Place) -> None:
@@ -232,10 +224,8 @@ async def test_26_memory_of_a_large_transfer_is_given_back(tmp_path: Path) -> No
                     read = await client.files.read_bytes(tmp_path / "large", bytes_max=1 << 26)
                     assert len(read) == 16 * 1024 * 1024
                 await client.files.write_bytes(tmp_path / "copy", bytes(16 * 1024 * 1024))
-            with trio.fail_after(SOON_S):
-                # When the connection has ended all of it is back.
-                while resident_kib(process.pid) > idle_kib + 12 * 1024:  # noqa: ASYNC110
-                    await trio.sleep(0.05)
+            # When the connection has ended all of it is back.
+            await eventually(lambda: resident_kib(process.pid) <= idle_kib + 12 * 1024, within_s=SOON_S)
             nursery.cancel_scope.cancel()
 
 

@@ -6,13 +6,13 @@ import signal
 from typing import Any
 
 import pytest
-import trio
 
 from actors.harness import RequestRejected, StdinUnavailable
 from actors.protocol import EnvironmentInherit, EnvironmentPolicy, OutputGap, Stream
 from tests.actors.executor.client import Client, Refused
 from tests.interop.codex.bodies import Place
 from tests.interop.codex.test_talk import INVALID_PARAMS, INVALID_REQUEST, refusal
+from tests.support.settling import eventually, process_end
 
 INTERNAL = -32603
 RETAINED_BYTES = 1024 * 1024
@@ -231,17 +231,7 @@ async def test_a_termination_kills_the_group_and_tells_whether_it_ran(place: Pla
         assert exited["exitCode"] == 128 + signal.SIGKILL
         assert await client.call("process/terminate", processId="p") == {"running": False}
         assert await client.call("process/terminate", processId="no") == {"running": False}
-        with trio.fail_after(5):
-            while _is_alive(child):  # noqa: ASYNC110  # A killed grandchild is reaped by the system.
-                await trio.sleep(0.01)
-
-
-def _is_alive(pid: int) -> bool:
-    try:
-        with open(f"/proc/{pid}/stat") as stat:
-            return stat.read().rsplit(")", 1)[1].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
+        await process_end(child)
 
 
 async def test_a_process_killed_by_a_signal_exits_with_128_more(place: Place) -> None:
@@ -345,19 +335,21 @@ async def test_a_process_lives_through_a_lost_connection_and_what_it_wrote_can_b
         await wait_output(client, "p", b"before\n")
         session_id = client.session_id
     async with place.talk(greet=False) as client:
-        await _resume(client, session_id)
+        await resume(client, session_id)
         await client.call("process/write", processId="p", writeId="1", chunk=b64(b"after\n"))
         await wait_output(client, "p", b"before\nafter\n")
 
 
-async def _resume(client: Client, session_id: str) -> None:
-    """The other end may learn a moment later than we that the first connection is gone."""
-    while True:
-        request_id = await client.ask("initialize", {"clientName": "x", "resumeSessionId": session_id})
-        answer = await client.answer(request_id)
-        if "result" in answer:
-            assert answer["result"]["sessionId"] == session_id
-            break
-        assert answer["error"]["code"] == -32010
-        await trio.sleep(0.02)
-    await client.notify("initialized")
+async def resume(client: Client, session_id: str) -> None:
+    """The other end may learn a moment later than we that the connection before this one is gone."""
+
+    async def is_free() -> bool:
+        try:
+            assert await client.greet(session_id) == session_id
+        except Refused as refused:
+            if refused.code != -32010:
+                raise
+            return False
+        return True
+
+    await eventually(is_free)

@@ -710,15 +710,18 @@ async def test_a_trace_parent_that_cannot_be_written_fails_the_opening(served: S
 
 
 async def test_each_observation_has_what_came_since_the_one_before(host: Host, provider: SessionProvider) -> None:
+    go_on = trio.Event()
+
     @host.script
     async def in_two_parts(cell: Cell) -> None:
         cell.text("before")
         cell.yield_control()
-        await trio.sleep(0.02)
+        await go_on.wait()
         cell.text("after")
 
     session = await provider.create_session()
     first = await run(session, "in_two_parts")
+    go_on.set()
     second = await session.wait(WaitRequest("1"))
 
     assert first == Yielded(cell_id="1", content_items=[InputText("before")])

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import trio
+import trio.testing
 
 from actors.sessions._wire import _methods as methods
 from actors.sessions._wire import code_mode_pb2 as wire
@@ -206,7 +207,8 @@ async def test_a_session_ends_with_its_lease_and_is_unknown_then(channel: Channe
                 failures.append(failed)
 
         waiting.start_soon(wait)
-        await trio.sleep(0.05)
+        await trio.testing.wait_all_tasks_blocked()
+        await peer.wait("9")  # Calls of one connection are heard in their order.
         peer.leased.cancel()
     with pytest.raises(CallFailed) as unknown:
         await peer.run("text(1)")
