@@ -6,6 +6,7 @@ others: cancelled from outside, it still gets a bounded time to say how the call
 """
 
 import enum
+import functools
 import math
 from collections.abc import Awaitable, Callable
 from typing import Final
@@ -15,7 +16,8 @@ from h2.errors import ErrorCodes
 from h2.exceptions import ProtocolError
 
 from actors.sessions.grpc._framing import MessageDecoder
-from actors.sessions.grpc._http2 import ALL_STREAMS, Http2
+from actors.sessions.grpc._headers import OK_TRAILERS, RESPONSE_HEAD
+from actors.sessions.grpc._http2 import ALL_STREAMS, Http2, WholeRequest
 from actors.sessions.grpc._inbound import Inbound
 from actors.sessions.grpc._keepalive import Act, Keepalive
 from actors.sessions.grpc._limits import KIB, KeepalivePolicy, Limits
@@ -57,6 +59,7 @@ class Connection:
         limits: Limits,
         keepalive: KeepalivePolicy,
         accept: "Callable[[Connection, Stream, Headers], None] | None" = None,
+        at_once: "tuple[Callable[[Headers], object], Callable[[Connection, WholeRequest], None]] | None" = None,
         changed: Callable[[], object] = lambda: None,
         too_many_pings: Callable[[], object] = lambda: None,
     ) -> None:
@@ -67,6 +70,8 @@ class Connection:
         self._transport, self._client, self._accept, self._changed = transport, client, accept, changed
         self._too_many_pings = too_many_pings
         self._http2 = Http2(client=client, limits=limits)
+        if at_once is not None:
+            self._http2.at_once, self._answer_whole = at_once
         self.streams: dict[int, Stream] = {}
         self.outbound: Outbound = Outbound(self._http2, client=client, on_over=self.stream_over)
         self._inbound = Inbound(self._http2, limits, self.streams, self, client=client)
@@ -242,6 +247,19 @@ class Connection:
         self.outbound.send_headers(stream, headers)
         return stream
 
+    def write_whole(self, request: WholeRequest, payload: bytes) -> bool:
+        """Answer a request that came whole, well and in one piece; False if that cannot be."""
+        fits = len(payload) <= self.limits.message_bytes_max
+        return fits and self._http2.write_whole(request, RESPONSE_HEAD, payload, OK_TRAILERS)
+
+    def open_whole(self, request: WholeRequest) -> Stream:
+        """Open the stream of a request that came whole, to answer it in any other way."""
+        self._http2.open_whole(request)
+        stream = Stream(request.number, MessageDecoder(self.limits.message_bytes_max))
+        stream.remote_ended = True
+        self.streams[request.number] = stream
+        return stream
+
     @property
     def header_list_bytes_max(self) -> int | None:
         """How large a header block the peer takes, if it said so."""
@@ -299,6 +317,14 @@ class Connection:
         stream = Stream(number, MessageDecoder(self.limits.message_bytes_max))
         self.streams[number] = stream
         self._accept(self, stream, headers)
+
+    def whole_arrived(self, request: WholeRequest) -> None:
+        """Answer a request that came whole, once all that came with it was looked at."""
+        self._arrived.append(functools.partial(self._begin_whole, request))
+
+    def _begin_whole(self, request: WholeRequest) -> None:
+        if self._http2.is_waited_for(request):
+            self._answer_whole(self, request)
 
     def broken_off(self, stream: Stream, status: Status, code: ErrorCodes) -> None:
         """Give up on a stream whose peer broke the rules."""

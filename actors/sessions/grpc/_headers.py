@@ -15,7 +15,7 @@ from hpack.struct import NeverIndexedHeaderTuple
 
 from actors.sessions.grpc._errors import MalformedCall
 from actors.sessions.grpc._framing import ACCEPTED_ENCODINGS
-from actors.sessions.grpc._metadata import Headers, decode_base64, metadata_from_headers
+from actors.sessions.grpc._metadata import Fields, Headers, decode_base64, metadata_from_headers
 from actors.sessions.grpc._pairs import NO_METADATA, Metadata
 from actors.sessions.grpc._status import (
     OK,
@@ -38,12 +38,12 @@ _REQUIRED: Final = (b":method", b":scheme", b":path")
 _OF_RESPONSE: Final = frozenset({b":status"})
 _NONE: Final[frozenset[bytes]] = frozenset()
 
-RESPONSE_HEAD: Final[tuple[tuple[bytes, bytes], ...]] = (
+RESPONSE_HEAD: Final[Fields] = (
     (b":status", b"200"),
     (b"content-type", _CONTENT_TYPE),
     (b"grpc-accept-encoding", ACCEPTED_ENCODINGS),
 )
-OK_TRAILERS: Final[tuple[tuple[bytes, bytes], ...]] = ((b"grpc-status", b"0"),)
+OK_TRAILERS: Final[Fields] = ((b"grpc-status", b"0"),)
 
 
 @attrs.frozen
@@ -154,7 +154,7 @@ def _check(headers: Iterable[tuple[bytes, bytes]], pseudo: frozenset[bytes]) -> 
 
 
 @functools.lru_cache(maxsize=256)
-def read_request(headers: tuple[tuple[bytes, bytes], ...]) -> RequestHead | Refused:
+def read_request(headers: Fields) -> RequestHead | Refused:
     """Read a request, or say how to refuse it.
 
     Raises:

@@ -33,6 +33,8 @@ class RememberingEncoder(Encoder):
         # Valid for the table as it looked after the last block; emptied whenever it looks otherwise.
         self._blocks: dict[tuple[tuple[Any, ...], tuple[type, ...]], bytes] = {}
         self._looked = _look(self.header_table)
+        # The same for blocks whose fields may all enter the table: their types need no look.
+        self._again: dict[tuple[tuple[bytes, bytes], ...], bytes] = {}
 
     @property
     def header_table_size(self) -> int:
@@ -61,8 +63,21 @@ class RememberingEncoder(Encoder):
         self._looked = _look(self.header_table)
         if resized or _changed(before, self._looked) or len(self._blocks) >= _REMEMBERED_MAX:
             self._blocks.clear()
+            self._again.clear()
         else:
             self._blocks[key] = block
+        return block
+
+    def encode_again(self, headers: tuple[tuple[bytes, bytes], ...]) -> bytes:
+        """Write a block of plain pairs that is written often."""
+        table = self.header_table
+        entries, (newest, length, bound) = table.dynamic_entries, self._looked
+        same = len(entries) == length and (not length or entries[0] is newest) and table.maxsize == bound
+        if same and not table.resized and (known := self._again.get(headers)) is not None:
+            return known
+        block = self.encode(headers)
+        if block in self._blocks.values():
+            self._again[headers] = block
         return block
 
 
@@ -72,6 +87,8 @@ class RememberingDecoder(Decoder):
     def __init__(self, max_header_list_size: int) -> None:
         super().__init__(max_header_list_size)
         self._lists: dict[bytes, list[HeaderTuple]] = {}
+        self.notes: dict[bytes, object] = {}
+        """What somebody made of remembered blocks; forgotten with them."""
 
     def remembered(self, data: bytes) -> list[HeaderTuple] | None:
         """Look a block up; None when it has to be read."""
@@ -88,6 +105,7 @@ class RememberingDecoder(Decoder):
         resizes = data[:1] and (data[0] & 0xE0) == 0x20
         if _changed(before, _look(self.header_table)) or len(self._lists) >= _REMEMBERED_MAX:
             self._lists.clear()
+            self.notes.clear()
         elif not resizes:
             self._lists[data] = headers
         return headers

@@ -23,7 +23,7 @@ from h2.events import (
 from actors.sessions.grpc._errors import MalformedCall, MessageTooLarge
 from actors.sessions.grpc._framing import MessageDecoder, decompressor_of
 from actors.sessions.grpc._headers import ResponseHead, check_trailers, read_response, read_trailers
-from actors.sessions.grpc._http2 import Http2
+from actors.sessions.grpc._http2 import Http2, WholeRequest
 from actors.sessions.grpc._limits import Limits
 from actors.sessions.grpc._metadata import Headers
 from actors.sessions.grpc._status import Status, StatusCode, code_of_reset
@@ -35,6 +35,9 @@ class Owner(Protocol):
 
     def request_arrived(self, number: int, headers: Headers) -> None:
         """Open a stream for a request, or refuse it."""
+
+    def whole_arrived(self, request: WholeRequest) -> None:
+        """Answer a request that came whole."""
 
     def broken_off(self, stream: Stream, status: Status, code: ErrorCodes) -> None:
         """Give up on a stream whose peer broke the rules."""
@@ -71,6 +74,7 @@ class Inbound:
         )
         self._credit_bytes = 0
         self._on: Final[dict[type[Event], Callable[[Any], None]]] = {
+            WholeRequest: self._on_whole,
             RequestReceived: self._on_request,
             ResponseReceived: self._on_response,
             TrailersReceived: self._on_trailers,
@@ -100,6 +104,10 @@ class Inbound:
 
     def _on_request(self, event: RequestReceived) -> None:
         self._owner.request_arrived(event.stream_id, _plain(event.headers))
+
+    def _on_whole(self, request: WholeRequest) -> None:
+        self._return_window(request.size)
+        self._owner.whole_arrived(request)
 
     def _on_response(self, event: ResponseReceived) -> None:
         stream = self._streams.get(event.stream_id)
@@ -137,12 +145,7 @@ class Inbound:
 
     def _on_data(self, event: DataReceived) -> None:
         size = event.flow_controlled_length
-        # The connection's window is returned on receipt, so that one call that nobody reads cannot stop the
-        # others.
-        self._credit_bytes += size
-        if self._credit_bytes * 2 >= self._limits.connection_window_bytes:
-            self._http2.increment_flow_control_window(self._credit_bytes)
-            self._credit_bytes = 0
+        self._return_window(size)
         if not size and event.stream_ended is None:
             self._owner.nuisance()
         stream = self._streams.get(event.stream_id)
@@ -153,6 +156,14 @@ class Inbound:
         # A message larger than the window would deadlock if its window came back only on consumption.
         if not stream.inbox:
             self.return_credit(stream)
+
+    def _return_window(self, size: int) -> None:
+        # The connection's window is returned on receipt, so that one call that nobody reads cannot stop the
+        # others.
+        self._credit_bytes += size
+        if self._credit_bytes * 2 >= self._limits.connection_window_bytes:
+            self._http2.increment_flow_control_window(self._credit_bytes)
+            self._credit_bytes = 0
 
     def _decode(self, stream: Stream, data: bytes) -> None:
         try:

@@ -12,6 +12,7 @@ from actors.sessions.grpc._errors import InvalidMetadata, MalformedCall
 from actors.sessions.grpc._pairs import NO_METADATA, Metadata, MetadataLike
 
 Headers = list[tuple[bytes, bytes]]
+Fields = tuple[tuple[bytes, bytes], ...]
 
 _KEY: Final = re.compile(r"[0-9a-z_.-]+")
 _TEXT: Final = re.compile(r"[\x20-\x7e]*")

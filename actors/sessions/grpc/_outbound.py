@@ -34,6 +34,7 @@ class Outbound:
         # A stream with something to send is in exactly one of these, or is waiting for its first turn.
         self._rotation: deque[Stream] = deque()
         self._blocked: dict[int, Stream] = {}
+        http2.waiting_for_window = self._blocked
         self._writer = trio.lowlevel.ParkingLot()
 
     def wake(self) -> None:
@@ -101,8 +102,9 @@ class Outbound:
     def window_opened(self, number: int) -> None:
         """Let one stream go on, or every blocked one for number 0."""
         if number == 0:
-            blocked, self._blocked = self._blocked, {}
-            for stream in blocked.values():
+            blocked = [*self._blocked.values()]
+            self._blocked.clear()
+            for stream in blocked:
                 self._schedule(stream)
         elif number in self._blocked:
             self._schedule(self._blocked.pop(number))

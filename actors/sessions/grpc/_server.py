@@ -12,6 +12,7 @@ from actors.sessions.grpc._connection import Connection
 from actors.sessions.grpc._errors import Abort, CallGone, InvalidMetadata, MalformedCall, MessageTooLarge
 from actors.sessions.grpc._framing import MessageDecoder, decompressor_of
 from actors.sessions.grpc._headers import RESPONSE_HEAD, Refused, RequestHead, read_request, trailers
+from actors.sessions.grpc._http2 import WholeRequest
 from actors.sessions.grpc._limits import KeepalivePolicy, Limits
 from actors.sessions.grpc._metadata import Headers, metadata_to_headers
 from actors.sessions.grpc._nurseries import open_helpers
@@ -161,12 +162,14 @@ class Server:
             await self._options.other_protocol(transport, first)
 
     async def _serve_http2(self, transport: trio.abc.Stream, first: bytes) -> None:
+        peer = peer_name(transport)
         connection = Connection(
             transport,
             client=False,
             limits=self._options.limits,
             keepalive=self._options.keepalive,
-            accept=functools.partial(self._accept, peer_name(transport)),
+            accept=functools.partial(self._accept, peer),
+            at_once=(self._at_once, functools.partial(self._serve_whole, peer)),
         )
         self._connections.add(connection)
         try:
@@ -231,6 +234,23 @@ class Server:
             self._serve_now(route.run_now, ServerCall(connection, stream, head, peer))
         else:
             connection.spawn(self._serve_call, connection, stream, head, route, peer)
+
+    def _at_once(self, headers: Headers) -> tuple[RequestHead, Callable[[ServerCall], bytes]] | None:
+        """Say how to serve a request that comes whole, if that takes no task."""
+        try:
+            head = read_request(tuple(headers))
+        except MalformedCall:
+            return None
+        if isinstance(head, Refused) or head.encoding not in {b"identity", b""}:
+            return None
+        route = self._routes.get(head.path)
+        return None if route is None or route.run_now is None else (head, route.run_now)
+
+    def _serve_whole(self, peer: str, connection: Connection, request: WholeRequest) -> None:
+        head, run_now = cast("tuple[RequestHead, Callable[[ServerCall], bytes]]", request.found)
+        self._calls_open += 1
+        self._calls_begun += 1
+        self._serve_now(run_now, ServerCall(connection, request, head, peer))
 
     def _serve_now(self, run_now: Callable[[ServerCall], bytes], call: ServerCall) -> None:
         status, metadata = _LATE, list[tuple[bytes, bytes]]()

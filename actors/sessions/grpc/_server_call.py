@@ -7,6 +7,7 @@ import trio
 from actors.sessions.grpc._connection import Connection
 from actors.sessions.grpc._errors import Abort, CallGone, MessageTooLarge
 from actors.sessions.grpc._headers import OK_TRAILERS, RESPONSE_HEAD, RequestHead, header_list_bytes, trailers
+from actors.sessions.grpc._http2 import WholeRequest
 from actors.sessions.grpc._metadata import Headers, metadata_to_headers
 from actors.sessions.grpc._pairs import Metadata, MetadataLike
 from actors.sessions.grpc._status import OK, Status, StatusCode
@@ -19,18 +20,32 @@ class ServerCall:
     A reset by the caller, a lost connection, the deadline and the server's own end all cancel that scope.
     """
 
-    def __init__(self, connection: Connection, stream: Stream, head: RequestHead, peer: str) -> None:
-        self._connection, self._stream, self._head = connection, stream, head
+    def __init__(self, connection: Connection, of: Stream | WholeRequest, head: RequestHead, peer: str) -> None:
+        self._connection, self._head = connection, head
+        # A request that came whole has a stream only if its answer needs one.
+        self._whole, self._opened = (of, None) if isinstance(of, WholeRequest) else (None, of)
         self._headers: Headers = []
-        self._headers_sent = False
+        self._headers_sent = self._all_sent = False
         self._trailers: Headers = []
-        self.scope: trio.CancelScope = trio.CancelScope()
-        """Cancel it to end the call; the caller sees CANCELLED."""
+        self._scope: trio.CancelScope | None = None
         self.peer = peer
         """The address of the caller, for people to read."""
         self.deadline_s: float = math.inf if head.timeout_s is None else trio.current_time() + head.timeout_s
         """When the caller gives up, on trio's clock; infinite if never."""
-        self.scope.deadline = self.deadline_s
+
+    @property
+    def scope(self) -> trio.CancelScope:
+        """Cancel it to end the call; the caller sees CANCELLED."""
+        if self._scope is None:
+            self._scope = trio.CancelScope(deadline=self.deadline_s)
+        return self._scope
+
+    @property
+    def _stream(self) -> Stream:
+        if self._opened is None:
+            assert self._whole is not None, "a call has neither a stream nor a whole request"
+            self._opened = self._connection.open_whole(self._whole)
+        return self._opened
 
     def __repr__(self) -> str:
         return f"<ServerCall {self.path} from {self.peer}>"
@@ -164,6 +179,8 @@ class ServerCall:
         Raises:
             Abort: There is none, or more than one.
         """
+        if self._whole is not None:
+            return self._whole.message
         stream = self._stream
         if stream.unusable is not None:
             raise Abort(stream.unusable.code, stream.unusable.message)
@@ -178,6 +195,10 @@ class ServerCall:
         Raises:
             MessageTooLarge: As `queue`.
         """
+        if self._whole is not None and self._opened is None and not (self._headers or self._trailers):
+            self._all_sent = self._connection.write_whole(self._whole, payload)
+            if self._all_sent:
+                return
         stream = self._stream
         if self._headers_sent or len(payload) > self._connection.limits.message_bytes_max:
             self.queue(payload)
@@ -189,6 +210,8 @@ class ServerCall:
 
     def finish(self, status: Status, metadata: Headers) -> None:
         """Say how the call ended, behind what is queued. Only the server calls this."""
+        if self._all_sent:
+            return
         stream, outbound = self._stream, self._connection.outbound
         if stream.over or stream.local_ended:
             return

@@ -72,9 +72,10 @@ const say = {
   done: (cell, error, unfit) => writeLetter(DONE, cell, error ?? '', 1, (error === undefined ? 0 : 1) | (unfit ? 2 : 0)),
 };
 
-const readSome = host
-  ? (into) => host.stdin.read(into)
-  : (into) => new Promise((resolve) => fs.read(0, into, 0, into.length, null, (error, n) => resolve(error ? 0 : n)));
+// Read without leaving this thread: an asynchronous read costs a hop to another and back. Nothing else wants to run
+// meanwhile: timers and tools live in the host, and a turn of the event loop comes before each read.
+const readSome = host ? (into) => host.stdin.readSync(into) : (into) => fs.readSync(0, into);
+const turn = () => new Promise((resolve) => nextTurn(resolve));
 
 function readAnswer(bytes) {
   const numbers = new DataView(bytes.buffer, bytes.byteOffset);
@@ -82,7 +83,7 @@ function readAnswer(bytes) {
   return ['settle', number(5), number(9), number(13) === 1, decoder.decode(bytes.subarray(17))];
 }
 
-async function* frames() {
+function* frames() {
   let held = new Uint8Array(64 * 1024), from = 0, to = 0;
   for (;;) {
     while (to - from >= 4) {
@@ -99,11 +100,11 @@ async function* frames() {
         ? readAnswer(held.subarray(from, from + 4 + length))
         : parse(decoder.decode(held.subarray(from + 4, from + 4 + length)));
       from += 4 + length;
-      yield [frame, to - from > 0];
+      yield frame;
     }
     if (from > 0) { held.copyWithin(0, from, to); to -= from; from = 0; }
     if (to === 0 && held.length > 1024 * 1024) held = new Uint8Array(64 * 1024);
-    const n = await readSome(held.subarray(to));
+    const n = readSome(held.subarray(to));
     if (!n) return;
     to += n;
   }
@@ -112,13 +113,12 @@ async function* frames() {
 // ---- cells
 
 const stored = new Map(); // The session's values as this process knows them; only whole cells change them.
-let prelude, current;
+let prelude, current, ended;
 
 function end(bridge) {
   bridge.live = false;
   if (current === bridge) current = undefined;
-  // A later turn comes only after every microtask of the cell has run. A cell that never lets it come is killed.
-  nextTurn(() => write(['idle', bridge.cell]));
+  ended = bridge.cell;
 }
 
 function start(cell, source, tools, changes) {
@@ -206,7 +206,7 @@ async function main() {
     node.removeAllListeners('warning');
   }
   const version = host ? `deno ${host.version.deno}, v8 ${host.version.v8}` : `node ${node.versions.node}, v8 ${node.versions.v8}`;
-  for await (const [frame, more] of frames()) {
+  for (const frame of frames()) {
     const [kind, cell] = frame;
     if (kind === 'hello') {
       prelude = new Script(frame[1], { filename: 'greenroom:prelude' });
@@ -220,8 +220,11 @@ async function main() {
     else if (current === undefined || current.cell !== cell) continue; // News for a cell that is over.
     else if (kind === 'settle') current.inside.settle(frame[2], frame[3], frame[4]);
     else if (kind === 'fire') current.inside.fire(frame[2]);
-    // Microtasks run after each piece of news, also when several came at once.
-    if (more) await new Promise((resolve) => nextTurn(resolve));
+    // The next turn comes only after every microtask has run, and so it is for each piece of news when several came at
+    // once. A cell that has ended and never lets it come is killed.
+    await turn();
+    if (ended !== undefined) write(['idle', ended]);
+    ended = undefined;
   }
   leave();
 }
