@@ -17,7 +17,7 @@ from h2.exceptions import ProtocolError
 
 from actors.sessions.grpc._framing import MessageDecoder
 from actors.sessions.grpc._headers import OK_TRAILERS, RESPONSE_HEAD
-from actors.sessions.grpc._http2 import ALL_STREAMS, Http2, WholeRequest
+from actors.sessions.grpc._http2 import ALL_STREAMS
 from actors.sessions.grpc._inbound import Inbound
 from actors.sessions.grpc._keepalive import Act, Keepalive
 from actors.sessions.grpc._limits import KIB, KeepalivePolicy, Limits
@@ -26,6 +26,7 @@ from actors.sessions.grpc._outbound import Outbound
 from actors.sessions.grpc._rates import TokenBucket
 from actors.sessions.grpc._status import Status, StatusCode
 from actors.sessions.grpc._stream import Failure, Stream
+from actors.sessions.grpc._whole import WholeHttp2, WholeRequest
 from actors.sessions.grpc._wire import Wire
 
 _RECEIVE_BYTES: Final = 128 * KIB
@@ -69,7 +70,7 @@ class Connection:
         self._wire = Wire(transport)
         self._transport, self._client, self._accept, self._changed = transport, client, accept, changed
         self._too_many_pings = too_many_pings
-        self._http2 = Http2(client=client, limits=limits)
+        self._http2 = WholeHttp2(client=client, limits=limits)
         if at_once is not None:
             self._http2.at_once, self._answer_whole = at_once
         self.streams: dict[int, Stream] = {}

@@ -1,30 +1,28 @@
-"""h2's connection, with the changes gRPC needs. The only file that touches what h2 keeps private.
+"""h2's connection, with the changes gRPC needs. Only this file and `_whole` touch what h2 keeps private.
 
 h2 keeps every rule: each frame still passes its state machines and its windows. What is replaced is the
-building and taking apart of the two frames that make up a call, HEADERS and DATA, which h2 copies and walks
-many times.
+building and taking apart of the frames that make up a call, HEADERS, DATA and WINDOW_UPDATE, which h2 copies
+and walks many times.
 
 Each change names its test in `tests/actors/sessions/grpc/test_http2.py`; the range of h2 in `pyproject.toml`
 ends at the minor version these were read in.
 """
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, cast
 
 from h2.config import H2Configuration
 from h2.connection import AllowedStreamIDs, ConnectionInputs, ConnectionState, H2Connection
 from h2.errors import ErrorCodes
-from h2.events import ConnectionTerminated, Event, StreamReset, WindowUpdated
+from h2.events import ConnectionTerminated, Event, WindowUpdated
 from h2.exceptions import FrameTooLargeError, ProtocolError
 from h2.settings import SettingCodes, Settings
-from h2.stream import H2Stream, StreamClosedBy, StreamInputs, StreamState
+from h2.stream import H2Stream, StreamInputs, StreamState
 from hyperframe.frame import Frame, GoAwayFrame
 
-from actors.sessions.grpc._framing import PREFIX_BYTES, message_prefix
 from actors.sessions.grpc._hpack import RememberingDecoder, RememberingEncoder
 from actors.sessions.grpc._limits import Limits
-from actors.sessions.grpc._metadata import Fields, Headers
 
 ALL_STREAMS: Final = 2**31 - 1
 _PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
@@ -33,7 +31,7 @@ _PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 _HEAD: Final = struct.Struct(">BHBBL")
 _HEAD_BYTES: Final = _HEAD.size
 _WINDOW_UPDATE: Final = struct.Struct(">LL")
-_DATA, _HEADERS, _RESET, _WINDOW, _CONTINUATION = 0, 1, 3, 8, 9
+_DATA, _HEADERS, _WINDOW, _CONTINUATION = 0, 1, 8, 9
 _WINDOW_BYTES, _WINDOW_MAX = _HEAD_BYTES + 4, 2**31 - 1
 _SERVER_OPEN: Final = ConnectionState.SERVER_OPEN
 _OPEN: Final = (_SERVER_OPEN, ConnectionState.CLIENT_OPEN)
@@ -46,26 +44,13 @@ def _frame_head(size: int, kind: int, flags: int, number: int) -> bytes:
     return _HEAD.pack(size >> 16, size & 0xFFFF, kind, flags, number)
 
 
-class WholeRequest(Event):
-    """A request of one message that came in one piece, for which no stream was opened: it is answered at once.
-
-    Whoever answers it calls `write_whole`, or `open_whole` to have a stream all the same.
-    """
-
-    __slots__ = ("found", "headers", "message", "more_window", "number", "size")
-
-    def __init__(self, number: int, headers: Headers, message: bytes, found: object, more_window: int) -> None:
-        self.number, self.headers, self.message, self.found = number, headers, message, found
-        # What the caller has let its window grow by already.
-        self.more_window = more_window
-        self.size = len(message) + PREFIX_BYTES
-
-
 class Http2(H2Connection):
     """One end of an HTTP/2 connection: bytes in, events out; frames in, bytes out."""
 
     # How many closed streams are remembered, to tell a late frame from a wrong one.
     MAX_CLOSED_STREAMS = 2**14
+
+    outbound_flow_control_window: int
 
     def __init__(self, *, client: bool, limits: Limits) -> None:
         # h2 checks header blocks letter by letter; `_headers` checks them by pattern, in both directions.
@@ -93,11 +78,7 @@ class Http2(H2Connection):
         # Bytes of a frame that is not complete, and how much of the preface is still to come.
         self._partial = b""
         self._preface_left = 0 if client else len(_PREFACE)
-        # Says what serves requests with these headers at once, or None. Asked once for each header block.
-        self.at_once: Callable[[Headers], object] = lambda _: None
-        self._whole: dict[int, WholeRequest] = {}  # Those that are not answered yet.
-        self._message_limit = limits.message_bytes_max
-        self.waiting_for_window: dict[int, object] = {}
+        self.waiting_for_window: Mapping[int, object] = {}
         """Streams whose owner wants to hear of their windows."""
 
     def begin(self, connection_window_bytes: int) -> None:
@@ -218,11 +199,9 @@ class Http2(H2Connection):
         if kind == _DATA and not flags & _PADDED:
             return self._receive_plain_data
         if kind == _HEADERS and flags & ~_END_STREAM == _END_HEADERS:
-            return self._receive_plain_headers if flags & _END_STREAM else self._receive_request
+            return self._receive_plain_headers
         if kind == _WINDOW:
             return self._receive_window
-        if kind == _RESET and self._whole:
-            return self._receive_reset
         return None
 
     def _take_preface(self, data: bytes, events: list[Event]) -> bytes:
@@ -290,126 +269,14 @@ class Http2(H2Connection):
         number, more = _WINDOW_UPDATE.unpack_from(data, at + 5) if after - at == _WINDOW_BYTES else (0, 0)
         stream = self.streams.get(number)
         grows: Http2 | H2Stream | None = stream if number else self
-        wrong = not 0 < more <= _WINDOW_MAX or self.state_machine.state not in _OPEN or self._within_block
-        if wrong or grows is None or grows.outbound_flow_control_window + more > _WINDOW_MAX or (stream and stream.closed):
+        room = 0 if grows is None or (stream and stream.closed) else _WINDOW_MAX - grows.outbound_flow_control_window
+        if grows is None or not 0 < more <= room or self.state_machine.state not in _OPEN or self._within_block:
             events += self.receive_data(data[at:after])
             return after
         grows.outbound_flow_control_window += more
         if self.waiting_for_window:
             events.append(WindowUpdated(stream_id=number, delta=more))
         return after
-
-    # --- requests that are answered at once
-
-    def _receive_request(self, data: bytes, at: int, after: int, events: list[Event]) -> int:
-        """Take a request that came whole, of a kind that is answered at once; all others go the long way."""
-        request, end = self._whole_request(data, at, after)
-        if request is None:
-            return self._receive_plain_headers(data, at, after, events)
-        self.highest_inbound_stream_id = request.number
-        # As if it had been opened and closed.
-        self._closed_streams[request.number] = StreamClosedBy.SEND_END_STREAM
-        self._inbound_flow_control_window_manager.window_consumed(request.size)
-        self._whole[request.number] = request
-        events.append(request)
-        return end
-
-    def _whole_request(self, data: bytes, at: int, after: int) -> tuple[WholeRequest | None, int]:
-        """Find a request of one plain message in one frame behind its headers, a larger window between them or not."""
-        block = data[at + _HEAD_BYTES : after]
-        found = self._found(block)
-        number, more, body = data[at + 5 : at + _HEAD_BYTES], 0, after
-        if found is None or len(data) < body + _HEAD_BYTES:
-            return None, 0
-        if data[body + 3] == _WINDOW and data[body + 5 : body + _HEAD_BYTES] == number:
-            more = int.from_bytes(data[body + _HEAD_BYTES : body + _WINDOW_BYTES])
-            if data[body : body + 3] != b"\x00\x00\x04" or not more or len(data) < body + _WINDOW_BYTES + _HEAD_BYTES:
-                return None, 0
-            body += _WINDOW_BYTES
-        end, message = self._frame_end(data, body), body + _HEAD_BYTES + PREFIX_BYTES
-        plain = data[body + 3] == _DATA and data[body + 4] == _END_STREAM and data[body + 5 : body + _HEAD_BYTES] == number
-        if not plain or not message <= end <= len(data):
-            return None, 0
-        if data[body + _HEAD_BYTES : message] != message_prefix(end - message):
-            return None, 0
-        request = WholeRequest(int.from_bytes(number), found[0], data[message:end], found[1], more)
-        return (request, end) if self._may_come(request) else (None, 0)
-
-    def _found(self, block: bytes) -> tuple[Headers, object] | None:
-        """Say what serves the requests with this block at once; remembered as long as the block itself is."""
-        notes = self._memory.notes
-        if block not in notes:
-            headers = self._memory.remembered(block)
-            if headers is None:
-                return None
-            sized = any(name == b"content-length" for name, _ in headers)
-            serves = None if sized else self.at_once(cast("Headers", headers))
-            notes[block] = None if serves is None else (headers, serves)
-        return cast("tuple[Headers, object] | None", notes[block])
-
-    def _may_come(self, request: WholeRequest) -> bool:
-        return (
-            self.state_machine.state is _SERVER_OPEN
-            and not self._within_block
-            and request.number > self.highest_inbound_stream_id
-            and bool(request.number & 1)
-            and self.remote_settings.initial_window_size + request.more_window <= _WINDOW_MAX
-            and request.size <= self.local_settings.initial_window_size
-            and request.size <= self._inbound_flow_control_window_manager.current_window_size
-            and len(request.message) <= self._message_limit
-        )
-
-    def _receive_reset(self, data: bytes, at: int, after: int, events: list[Event]) -> int:
-        """Take the news that a caller has left which is not answered yet."""
-        number = int.from_bytes(data[at + 5 : at + _HEAD_BYTES])
-        if after - at == _WINDOW_BYTES and self._whole.pop(number, None) is not None:
-            self._closed_streams[number] = StreamClosedBy.RECV_RST_STREAM
-            code = int.from_bytes(data[at + _HEAD_BYTES : after])
-            events.append(StreamReset(stream_id=number, error_code=code))
-        else:
-            events += self.receive_data(data[at:after])
-        return after
-
-    def is_waited_for(self, request: WholeRequest) -> bool:
-        """Whether the caller still wants an answer and has none."""
-        return request.number in self._whole
-
-    def write_whole(self, request: WholeRequest, head: Fields, payload: bytes, closing: Fields) -> bool:
-        """Write the whole answer if there is room for it; False if a stream is needed to wait for room."""
-        number, size = request.number, len(payload) + PREFIX_BYTES
-        stream_window = self.remote_settings.initial_window_size + request.more_window
-        if size > min(self.outbound_flow_control_window, stream_window, self.max_outbound_frame_size):
-            return False
-        del self._whole[number]
-        first, last = self.encoder.encode_again(head), self.encoder.encode_again(closing)
-        self.outbound_flow_control_window -= size
-        self._data_to_send += b"".join(
-            (
-                _HEAD.pack(0, len(first), _HEADERS, _END_HEADERS, number),
-                first,
-                _frame_head(size, _DATA, 0, number),
-                message_prefix(len(payload)),
-                payload,
-                _HEAD.pack(0, len(last), _HEADERS, _END_HEADERS | _END_STREAM, number),
-                last,
-            )
-        )
-        return True
-
-    def open_whole(self, request: WholeRequest) -> None:
-        """Open the stream that such a request would have had."""
-        del self._whole[request.number]
-        self._closed_streams.pop(request.number, None)
-        stream = H2Stream(
-            request.number,
-            config=self.config,
-            inbound_window_size=self.local_settings.initial_window_size,
-            outbound_window_size=self.remote_settings.initial_window_size + request.more_window,
-        )
-        stream.max_outbound_frame_size = self.max_outbound_frame_size
-        self.streams[request.number] = stream
-        stream.receive_headers(request.headers, False, None)
-        stream.receive_data(b"", True, 0)
 
 
 def _settings(client: bool, limits: Limits) -> dict[SettingCodes, int]:

@@ -23,11 +23,12 @@ from h2.events import (
 from actors.sessions.grpc._errors import MalformedCall, MessageTooLarge
 from actors.sessions.grpc._framing import MessageDecoder, decompressor_of
 from actors.sessions.grpc._headers import ResponseHead, check_trailers, read_response, read_trailers
-from actors.sessions.grpc._http2 import Http2, WholeRequest
+from actors.sessions.grpc._http2 import Http2
 from actors.sessions.grpc._limits import Limits
 from actors.sessions.grpc._metadata import Headers
 from actors.sessions.grpc._status import Status, StatusCode, code_of_reset
 from actors.sessions.grpc._stream import Failure, Stream
+from actors.sessions.grpc._whole import WholeRequest
 
 
 class Owner(Protocol):

@@ -12,7 +12,6 @@ from actors.sessions.grpc._connection import Connection
 from actors.sessions.grpc._errors import Abort, CallGone, InvalidMetadata, MalformedCall, MessageTooLarge
 from actors.sessions.grpc._framing import MessageDecoder, decompressor_of
 from actors.sessions.grpc._headers import RESPONSE_HEAD, Refused, RequestHead, read_request, trailers
-from actors.sessions.grpc._http2 import WholeRequest
 from actors.sessions.grpc._limits import KeepalivePolicy, Limits
 from actors.sessions.grpc._metadata import Headers, metadata_to_headers
 from actors.sessions.grpc._nurseries import open_helpers
@@ -21,6 +20,7 @@ from actors.sessions.grpc._routes import Route
 from actors.sessions.grpc._server_call import ServerCall
 from actors.sessions.grpc._status import OK, Status, StatusCode
 from actors.sessions.grpc._stream import Stream
+from actors.sessions.grpc._whole import WholeRequest
 
 # What a call ends with unless something better is known: never OK by default.
 _STOPPED: Final = Status(StatusCode.UNAVAILABLE, "the server stopped before the call was answered")

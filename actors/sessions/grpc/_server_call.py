@@ -7,11 +7,11 @@ import trio
 from actors.sessions.grpc._connection import Connection
 from actors.sessions.grpc._errors import Abort, CallGone, MessageTooLarge
 from actors.sessions.grpc._headers import OK_TRAILERS, RESPONSE_HEAD, RequestHead, header_list_bytes, trailers
-from actors.sessions.grpc._http2 import WholeRequest
 from actors.sessions.grpc._metadata import Headers, metadata_to_headers
 from actors.sessions.grpc._pairs import Metadata, MetadataLike
 from actors.sessions.grpc._status import OK, Status, StatusCode
 from actors.sessions.grpc._stream import Stream
+from actors.sessions.grpc._whole import WholeRequest
 
 
 class ServerCall:
@@ -23,9 +23,10 @@ class ServerCall:
     def __init__(self, connection: Connection, of: Stream | WholeRequest, head: RequestHead, peer: str) -> None:
         self._connection, self._head = connection, head
         # A request that came whole has a stream only if its answer needs one.
-        self._whole, self._opened = (of, None) if isinstance(of, WholeRequest) else (None, of)
+        self._whole: WholeRequest | None = of if isinstance(of, WholeRequest) else None
+        self._opened: Stream | None = of if isinstance(of, Stream) else None
         self._headers: Headers = []
-        self._headers_sent = self._all_sent = False
+        self._headers_sent = self._all_said = False
         self._trailers: Headers = []
         self._scope: trio.CancelScope | None = None
         self.peer = peer
@@ -195,10 +196,10 @@ class ServerCall:
         Raises:
             MessageTooLarge: As `queue`.
         """
-        if self._whole is not None and self._opened is None and not (self._headers or self._trailers):
-            self._all_sent = self._connection.write_whole(self._whole, payload)
-            if self._all_sent:
-                return
+        plain = self._opened is None and not (self._headers or self._trailers)
+        if plain and self._whole is not None and self._connection.write_whole(self._whole, payload):
+            self._all_said = True
+            return
         stream = self._stream
         if self._headers_sent or len(payload) > self._connection.limits.message_bytes_max:
             self.queue(payload)
@@ -207,10 +208,11 @@ class ServerCall:
             self._headers_sent = True
             closing = self._fitting(OK, self._trailers) if self._trailers else [*OK_TRAILERS]
             self._connection.outbound.answer(stream, [*RESPONSE_HEAD, *self._headers], payload, closing)
+        self._all_said = True
 
     def finish(self, status: Status, metadata: Headers) -> None:
-        """Say how the call ended, behind what is queued. Only the server calls this."""
-        if self._all_sent:
+        """Say how the call ended, behind what is queued, unless that is said. Only the server calls this."""
+        if self._all_said:
             return
         stream, outbound = self._stream, self._connection.outbound
         if stream.over or stream.local_ended:

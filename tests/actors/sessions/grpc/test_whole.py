@@ -1,0 +1,234 @@
+"""Requests that come whole and are answered at once, for which no stream is opened: nobody can tell the difference."""
+
+import contextlib
+from itertools import pairwise
+
+import h2.config
+import h2.connection
+import h2.events
+import h2.settings
+import trio
+from h2.errors import ErrorCodes
+from hypothesis import event, given
+from hypothesis import strategies as st
+
+from actors.sessions import grpc
+from actors.sessions.grpc import Limits
+from actors.sessions.grpc._framing import message_prefix
+from actors.sessions.grpc._headers import OK_TRAILERS, RESPONSE_HEAD
+from actors.sessions.grpc._whole import WholeHttp2, WholeRequest
+from actors.sessions.grpc.testing import MemoryNetwork
+from tests.actors.sessions.grpc.raw import REQUEST, raw_client
+from tests.actors.sessions.grpc.service import method
+
+NOW = method("Now")
+HEADERS = [(name.encode(), value.encode()) for name, value in [*REQUEST[:3], (":path", NOW.path), *REQUEST[3:]]]
+# The block of a call is known once it has been read as it will be written from then on.
+CALLS_BEFORE = 2
+
+
+def ends_that_know_the_headers(limits: Limits | None = None) -> tuple[h2.connection.H2Connection, WholeHttp2]:
+    client = h2.connection.H2Connection(h2.config.H2Configuration(header_encoding=None))
+    server = WholeHttp2(client=False, limits=limits or Limits())
+    server.at_once = lambda _: "served"
+    client.initiate_connection()
+    server.begin(2**20)
+    for _ in range(CALLS_BEFORE):
+        number = client.get_next_available_stream_id()
+        client.send_headers(number, HEADERS)
+        client.send_data(number, message_prefix(0), end_stream=True)
+        server.receive(client.data_to_send())
+        client.receive_data(bytes(server.take()))
+        server.write_headers(number, [*RESPONSE_HEAD, *OK_TRAILERS], end_stream=True)
+        server.retire(number)
+        client.receive_data(bytes(server.take()))
+    server.receive(client.data_to_send())
+    return client, server
+
+
+def test_a_request_that_came_whole_opens_no_stream_and_its_answer_is_a_whole_one() -> None:
+    client, server = ends_that_know_the_headers()
+    client.send_headers(5, HEADERS)
+    client.increment_flow_control_window(7, 5)
+    client.send_data(5, message_prefix(2) + b"ab", end_stream=True)
+
+    [request] = server.receive(client.data_to_send())
+    assert isinstance(request, WholeRequest)
+    assert (request.number, request.message, request.found, request.more_window) == (5, b"ab", "served", 7)
+    assert not server.streams
+    assert server.write_whole(request, RESPONSE_HEAD, b"answer", OK_TRAILERS)
+
+    told = client.receive_data(bytes(server.take()))
+    assert [type(one).__name__ for one in told] == [
+        "ResponseReceived",
+        "DataReceived",
+        "TrailersReceived",
+        "StreamEnded",
+    ]
+    assert isinstance(told[1], h2.events.DataReceived)
+    assert told[1].data == message_prefix(6) + b"answer"
+
+
+def test_a_larger_window_that_comes_late_for_an_answered_request_hurts_nobody() -> None:
+    client, server = ends_that_know_the_headers()
+    client.send_headers(5, HEADERS)
+    client.send_data(5, message_prefix(0), end_stream=True)
+    wire = client.data_to_send()
+    client.increment_flow_control_window(7, 5)
+
+    [request] = server.receive(wire)
+    assert isinstance(request, WholeRequest)
+    assert server.write_whole(request, RESPONSE_HEAD, b"", OK_TRAILERS)
+
+    assert server.receive(client.data_to_send()) == []
+    assert not server.streams
+
+
+calls = st.lists(
+    st.tuples(
+        st.sampled_from([None, 0, 1, -1]),  # How far the announced size is off; None is no prefix at all.
+        st.binary(max_size=20),
+        st.booleans(),  # Whether the window grows between headers and data.
+        st.sampled_from(["ends", "goes on", "is reset"]),
+    ),
+    min_size=1,
+    max_size=4,
+)
+
+
+@given(calls, st.lists(st.integers(0, 10_000), max_size=6))
+def test_wherever_the_bytes_are_cut_the_same_is_told(
+    sent: list[tuple[int | None, bytes, bool, str]], places: list[int]
+) -> None:
+    """Seen to fail with: a size that is not checked; a reset that is not told; a frame without END_STREAM taken as
+    whole; a window between headers and data that is not stepped over."""
+    client, server = ends_that_know_the_headers()
+    expected: dict[int, tuple[bytes, bool, bool]] = {}
+    for off, message, window, how in sent:
+        number = client.get_next_available_stream_id()
+        data = message if off is None else message_prefix(max(0, len(message) + off)) + message
+        client.send_headers(number, HEADERS)
+        if window:
+            client.increment_flow_control_window(9, number)
+        client.send_data(number, data, end_stream=how != "goes on")
+        if how == "is reset":
+            client.reset_stream(number, ErrorCodes.CANCEL)
+        expected[number] = (data, how != "goes on", how == "is reset")
+    wire = client.data_to_send()
+    edges = sorted({0, len(wire), *(place % (len(wire) + 1) for place in places)})
+
+    found: dict[int, tuple[bytes, bool, bool]] = {}
+    wholes = 0
+    for start, end in pairwise(edges):
+        for told in server.receive(wire[start:end]):
+            number = told.number if isinstance(told, WholeRequest) else getattr(told, "stream_id", 0) or 0
+            data, ended, reset = found.get(number, (b"", False, False))
+            match told:
+                case WholeRequest():
+                    found[number] = (message_prefix(len(told.message)) + told.message, True, False)
+                    wholes += 1
+                case h2.events.DataReceived():
+                    found[number] = (data + told.data, ended, reset)
+                case h2.events.StreamEnded():
+                    found[number] = (data, True, reset)
+                case h2.events.StreamReset():
+                    found[number] = (data, ended, True)
+                case _:
+                    pass
+    event(f"{wholes} of {len(sent)} whole")
+
+    assert found == expected
+
+
+async def serve_now(
+    network: MemoryNetwork, nursery: trio.Nursery, seen: list[bytes], limits: Limits | None = None
+) -> grpc.Server:
+    def serve(call: grpc.ServerCall, request: bytes) -> bytes:
+        seen.append(request)
+        if request == b"more":
+            call.set_headers([("before", "1")])
+            call.set_trailers([("behind", "2")])
+        if request == b"refuse":
+            raise grpc.Abort(grpc.StatusCode.NOT_FOUND, "not here")
+        return request
+
+    server = grpc.Server([grpc.unary_now(NOW, serve)], grpc.ServerOptions(limits=limits or Limits()))
+    await nursery.start(server.serve, [network.listener])
+    return server
+
+
+async def test_every_kind_of_answer_is_the_same_for_the_tenth_call(
+    network: MemoryNetwork, nursery: trio.Nursery
+) -> None:
+    seen: list[bytes] = []
+    server = await serve_now(network, nursery, seen)
+    async with raw_client(network) as client:
+        for _ in range(4):
+            for said, code in ((b"fine", 0), (b"more", 0), (b"refuse", 5)):
+                number = await client.request(NOW, said)
+                assert (await client.status_of(number)).code == code
+                assert client.data_of(number) == (message_prefix(4) + said if code == 0 else b"")
+        blocks = [one.headers for one in client.events if isinstance(one, h2.events.TrailersReceived)]
+
+    assert (b"behind", b"2") in blocks[-1]
+    assert len(seen) == server.statistics().calls_begun == 12
+    assert server.statistics().calls_open == 0
+
+
+async def test_an_answer_waits_for_the_window_of_a_request_that_came_whole(
+    network: MemoryNetwork, nursery: trio.Nursery
+) -> None:
+    """Seen to fail with: an answer written whatever the window; an answer that waits ended a second time, as late."""
+    await serve_now(network, nursery, [])
+    async with raw_client(network) as client:
+        for _ in range(CALLS_BEFORE):
+            await client.status_of(await client.request(NOW, b"x"))
+        client.h2.update_settings({h2.settings.SettingCodes.INITIAL_WINDOW_SIZE: 3})
+        number = await client.request(NOW, b"four")
+        await client.wait_for(h2.events.DataReceived, number)
+        assert client.data_of(number) == b"\0\0\0"
+        client.h2.increment_flow_control_window(100, number)
+        await client.flush()
+
+        assert (await client.status_of(number)).code is grpc.StatusCode.OK
+        assert client.data_of(number) == message_prefix(4) + b"four"
+
+
+async def test_a_request_and_its_reset_in_one_breath_reach_no_handler(
+    network: MemoryNetwork, nursery: trio.Nursery
+) -> None:
+    seen: list[bytes] = []
+    await serve_now(network, nursery, seen)
+    async with raw_client(network) as client:
+        for _ in range(CALLS_BEFORE):
+            await client.status_of(await client.request(NOW, b"x"))
+        number = client.h2.get_next_available_stream_id()
+        client.h2.send_headers(number, [*REQUEST[:3], (":path", NOW.path), *REQUEST[3:]])
+        client.h2.send_data(number, message_prefix(4) + b"gone", end_stream=True)
+        client.h2.reset_stream(number, ErrorCodes.CANCEL)
+        await client.flush()
+        await client.status_of(await client.request(NOW, b"after"))
+
+    assert seen == [b"x"] * CALLS_BEFORE + [b"after"]
+
+
+async def test_resets_of_whole_requests_are_counted_as_the_nuisance_they_are(
+    network: MemoryNetwork, nursery: trio.Nursery
+) -> None:
+    await serve_now(network, nursery, [], Limits(resets_per_s_max=1, resets_burst_max=50))
+    async with raw_client(network) as client:
+        for _ in range(CALLS_BEFORE):
+            await client.status_of(await client.request(NOW, b"x"))
+        for _ in range(200):
+            number = client.h2.get_next_available_stream_id()
+            client.h2.send_headers(number, [*REQUEST[:3], (":path", NOW.path), *REQUEST[3:]])
+            client.h2.send_data(number, message_prefix(0), end_stream=True)
+            client.h2.reset_stream(number, ErrorCodes.CANCEL)
+        with contextlib.suppress(trio.BrokenResourceError):
+            await client.flush()
+        await client.wait_end()
+
+    assert any(
+        isinstance(one, h2.events.ConnectionTerminated) and one.error_code == ErrorCodes.ENHANCE_YOUR_CALM
+        for one in client.events
+    )
