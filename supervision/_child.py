@@ -159,10 +159,6 @@ class ChildStatus(_TaskStatus[T_contra]):
             else (self._scope.__exit__(None, None, None))
         )
 
-    def _left_fresh(self) -> bool:
-        """Say whether the scope was entered and left, and no nursery is open: the task is as it was before."""
-        return self._inside and not current_task().child_nurseries
-
     def _end(self, how: Exit) -> Exit:
         """Say how this generation ended, from how its function did; raise what ends more than a child."""
         if isinstance(self._fault, Exception):
@@ -289,9 +285,7 @@ class Child(Generic[V_co]):
             trio.lowlevel.reschedule(task)
 
 
-async def live(  # noqa: C901, PLR0915 - a coroutine more on the stack of each idle child weighs 300 bytes
-    child: Child[Any], status: ChildStatus[Any]
-) -> None:
+async def live(child: Child[Any], status: ChildStatus[Any]) -> None:
     """Run generations of a child and tell its supervisor how each ended, whatever happens.
 
     The task goes on with the next generation only where the supervisor orders it in the very step in which the last
@@ -300,39 +294,52 @@ async def live(  # noqa: C901, PLR0915 - a coroutine more on the stack of each i
     in the context in which the child was added, and with no exception being handled.
     """
     while True:
-        how, clean, fresh = OBEYED, False, False
+        how, error = OBEYED, None
         try:
             # Not a `with`: it would keep a bound method on the stack of each idle child, which weighs 64 bytes.
             if not child._entry.spec.enters_late:
                 status.enter()
+            if not status._asked:  # Else stopped before its first step: the user's function is never entered.
+                await body_of(child, status)
+                how = RETURNED
+        except BaseException as raised:  # Its supervisor hears of every end, also of one that ends more than a child.
+            error = raised
+        how, fresh, error = _ended(status, how, error)
+        following = child._engine.child_exited(child, status.generation, how, clean=error is None, goes_on=fresh)
+        del how
+        if error is not None:  # Ctrl-C, an exit of the interpreter, or the cancellation that follows one.
             try:
-                if not status._asked:  # Else stopped before its first step: the user's function is never entered.
-                    await body_of(child, status)
-                    how = RETURNED
-            except BaseException as error:  # Every end leaves the scope, and goes on unless the scope is its reason.
-                caught = status._leave(error)
-                fresh = status._left_fresh()
-                if not caught:
-                    raise
-            else:
-                status._leave(None)
-                fresh = status._left_fresh()
-            how, clean = status._end(how), True
-        except Exception as error:  # The one place where a child's error is kept: its supervisor judges it.
-            how, clean = exit_of(_without_our_frame(error)), True
-        except BaseException as error:  # Its supervisor hears of every end, also of one that ends more than a child.
-            how, clean = _exit_beside_cancellation(error), _is_stray(error)
-            if not clean:  # Ctrl-C, an exit of the interpreter, or the cancellation that follows one.
-                raise
-        finally:
-            following = child._engine.child_exited(child, status.generation, how, clean=clean, goes_on=fresh)
-            del how
+                raise error
+            finally:
+                del error
         if following is None:
             return
         status = following
         assert child._context is not None, "only a child that can come back goes on"
         current_task().context = child._context.copy()
         await cancel_shielded_checkpoint()
+
+
+def _ended(
+    status: ChildStatus[Any], how: Exit, error: BaseException | None
+) -> tuple[Exit, bool, BaseException | None]:
+    """Leave the scope of a generation that has ended.
+
+    Returns:
+        How it ended; whether its task is as it was before; and what is to go on, since it ends more than a child.
+    """
+    fresh = False
+    try:
+        caught = status._leave(error)
+        # Only the leaving of a scope shows whether another was left open in it.
+        fresh = status._inside and not current_task().child_nurseries
+        if error is None or caught:
+            return status._end(how), fresh, None
+    except BaseException as instead:  # A scope that was left open, or the fault of an `on_stop`: it is the end as well.
+        error = instead
+    if isinstance(error, Exception):  # The one place where a child's error is kept: its supervisor judges it.
+        return exit_of(_without_our_frame(error)), fresh, None
+    return _exit_beside_cancellation(error), fresh, None if _is_stray(error) else error
 
 
 def _exit_beside_cancellation(error: BaseException) -> Exit:
@@ -357,17 +364,18 @@ def body_of(child: Child[Any], status: ChildStatus[Any]) -> Awaitable[object]:
     spec = child._entry.spec
     if not isinstance(spec, ChildSpec):
         return child._engine.serve_nested(spec, status)
+    subject = child._subject
     try:
-        body: Awaitable[object]
-        if child._subject is NO_SUBJECT:
+        body: Any
+        if subject is NO_SUBJECT:
             body = spec.run(*spec.args, task_status=status)
         else:
-            body = spec.run(child._subject, *spec.args, task_status=status)
+            body = spec.run(subject, *spec.args, task_status=status)
     except TypeError as error:
         raise_misfit(error)
-    if type(cast("object", body)) is not CoroutineType:
+    if type(body) is not CoroutineType:
         check_awaitable(spec.run, body)
-    return body
+    return cast("Awaitable[object]", body)
 
 
 def _without_our_frame(error: Exception) -> Exception:

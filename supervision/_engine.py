@@ -15,6 +15,7 @@ from itertools import islice
 from typing import Any, Final
 
 import trio
+from trio.lowlevel import current_task, reschedule
 
 from supervision._child import Child, ChildStatus, live
 from supervision._errors import SupervisorClosed
@@ -41,6 +42,7 @@ from supervision._news import (
     WakeSoon,
     Woke,
 )
+from supervision._parking import AWAKE, park
 from supervision._plan import Plan
 from supervision._refusals import raise_refused, raise_start_failed
 from supervision._specs import (
@@ -59,10 +61,6 @@ from supervision._timers import Timers
 from supervision._tree import ChildNode, SupervisorNode, child_node
 
 __all__: list[str] = []
-
-
-def _let_go(_raise_cancel: object) -> trio.lowlevel.Abort:
-    return trio.lowlevel.Abort.SUCCEEDED
 
 
 async def _raise(error: BaseException) -> None:
@@ -94,43 +92,39 @@ class Engine:
 
     def feed(self, news: News) -> None:
         """Tell the plan and carry out what it orders, before anything else happens."""
-        was_closing = self.plan.closing
-        orders = self.plan.handle(news, self._now_s())
+        plan = self.plan
+        was_closing = plan.closing
+        orders = plan.handle(news, self._now_s())
         if self._obeying:
             # An `on_stop` of the user called us back: what was ordered before goes first.
             self._backlog.extend(orders)
         else:
-            self._obey_all(orders)
-        if self.plan.closing is not None and was_closing is None and self.on_closing is not None:
-            self.on_closing(self.plan.closing)
-
-    def _obey_all(self, orders: list[Order]) -> None:
-        self._obeying = True
-        try:
-            for order in orders:
-                _OBEY[type(order)](self, order)
-            while self._backlog:
-                order = self._backlog.popleft()
-                _OBEY[type(order)](self, order)
-        finally:
-            self._obeying = False
+            self._obeying = True
+            try:
+                for order in orders:
+                    _OBEY[type(order)](self, order)
+                while self._backlog:
+                    order = self._backlog.popleft()
+                    _OBEY[type(order)](self, order)
+            finally:
+                self._obeying = False
+        if plan.closing is not None and was_closing is None and self.on_closing is not None:
+            self.on_closing(plan.closing)
 
     def _start(self, order: Start) -> None:
         entry = order.entry
         child: Child[Any] = entry.handle
         status: ChildStatus[Any] = ChildStatus(child, entry.generation)
         child._status = status
+        nursery, context = self._nursery, child._context
+        assert nursery is not None, "orders come only while the supervisor is open"
         if child is self._leaving:
             self._leaving, self._following = None, status
-        elif child._context is None:
-            self._spawn(child, status)
+        elif context is None:
+            nursery.start_soon(live, child, status, name=entry.spec.name)
         else:
-            child._context.run(self._spawn, child, status)
+            context.run(nursery.start_soon, live, child, status, name=entry.spec.name)
         self.timers.set_start(entry, order.wake_at_s)
-
-    def _spawn(self, child: Child[Any], status: ChildStatus[Any]) -> None:
-        assert self._nursery is not None, "orders come only while the supervisor is open"
-        self._nursery.start_soon(live, child, status, name=child._entry.name)
 
     def _ask(self, order: Ask) -> None:
         self.timers.set(order.entry, order.wake_at_s)
@@ -184,7 +178,7 @@ class Engine:
             ticket.task = None
             # Not if it was cancelled in this same turn: trio clears this when it wakes or cancels a task.
             if task.custom_sleep_data is ticket:
-                trio.lowlevel.reschedule(task)
+                reschedule(task, AWAKE)
 
     def _close(self, order: Close) -> None:
         self.hub.leave(self.path, self.plan)
@@ -199,15 +193,17 @@ class Engine:
         """Pass on that a child said started."""
         self.hub.check_run(self.path)
         entry = child._entry
-        if entry.generation == generation and entry.state is RUNNING:
-            raise RuntimeError(f"{child.path} said started twice")
-        if entry.generation == generation and entry.state is STARTING:
+        if entry.generation != generation:
+            return
+        if entry.state is STARTING:
             child._value = value
             if entry.timer is not None:
                 self.timers.clear(entry)
             self.feed(Started(entry, generation))
             if child._waiters is not None:
                 child._changed()
+        elif entry.state is RUNNING:
+            raise RuntimeError(f"{child.path} said started twice")
 
     def child_exited(
         self, child: Child[Any], generation: int, how: Exit, *, clean: bool, goes_on: bool
@@ -256,12 +252,12 @@ class Engine:
             raise_refused(self.path, ticket, spec.name)
         return child, ticket
 
-    async def add(self, spec: AnySpec, subject: object = NO_SUBJECT) -> Child[Any]:
-        """Take in a child and wait until it is up."""
-        child, ticket = self.add_nowait(spec, subject)
-        await self.answered(ticket, undo=child._entry)
+    async def up(self, child: Child[Any], ticket: Ticket) -> Child[Any]:
+        """Wait until a child that was just taken in is up."""
+        entry = child._entry
+        await self.answered(ticket, entry)
         if ticket.verdict is not OK:
-            raise_start_failed(self.path, child._entry)
+            raise_start_failed(self.path, entry)
         return child
 
     def command_nowait(self, news: News, ticket: Ticket, name: str) -> None:
@@ -278,19 +274,19 @@ class Engine:
             raise SupervisorClosed(self.path)
         self.feed(news)
         undo = self.plan.find(name) if undo_start and ticket.verdict is None else None
-        await self.answered(ticket, undo=undo)
+        await self.answered(ticket, undo)
         if ticket.verdict is not Verdict.OK:
             raise_refused(self.path, ticket, name)
 
-    async def answered(self, ticket: Ticket, *, undo: Entry | None = None) -> None:
+    async def answered(self, ticket: Ticket, undo: Entry | None = None) -> None:
         """Wait for an answer; when cancelled, stop what was to be started."""
         if ticket.verdict is not None:
             await trio.lowlevel.checkpoint()
             return
-        ticket.task = task = trio.lowlevel.current_task()
+        ticket.task = task = current_task()
         task.custom_sleep_data = ticket
         try:
-            await trio.lowlevel.wait_task_rescheduled(_let_go)
+            await park()
         except BaseException:  # A cancel or Ctrl-C; answers raise nothing here.
             # Also when the answer came in the same turn: whoever was cancelled never learns of it.
             if undo is not None:

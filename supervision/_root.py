@@ -58,7 +58,7 @@ async def _serve_nested(parent: Engine, spec: SupervisorSpec | PoolSpec, status:
 async def _start_all(engine: Engine, spec: SupervisorSpec | PoolSpec) -> None:
     if isinstance(spec, SupervisorSpec):
         for child in spec.children:
-            await engine.add(child)
+            await engine.up(*engine.add_nowait(child))
 
 
 class _Root(AbstractAsyncContextManager[Supervisor]):

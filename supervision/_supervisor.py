@@ -134,7 +134,8 @@ class Supervisor(_Overseer):
         Cancelled:
             Before the child said started, it is stopped and forgotten. After, it runs.
         """
-        return await self._here().add(spec, subject)
+        engine = self._here()
+        return await engine.up(*engine.add_nowait(spec, subject))
 
     @overload
     def start_child_nowait(self, spec: ChildSpec[V], subject: object = NO_SUBJECT) -> Child[V]: ...
@@ -295,7 +296,8 @@ class Pool(_Overseer):
         Cancelled:
             Before the child said started, it is stopped and forgotten. After, it runs.
         """
-        return await self._here().add(spec, subject)
+        engine = self._here()
+        return await engine.up(*engine.add_nowait(spec, subject))
 
     @overload
     def start_child_nowait(self, spec: ChildSpec[V], subject: object = NO_SUBJECT) -> Child[V]: ...
