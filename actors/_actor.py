@@ -2,8 +2,7 @@
 
 import inspect
 from types import FunctionType
-from typing import Any, ClassVar, Final, Generic, TypeVar
-from weakref import WeakSet
+from typing import Any, ClassVar, Generic, TypeVar
 
 from actors._errors import InvalidOption, NotOnStage
 from actors._messages import Down
@@ -21,6 +20,8 @@ class Performer:
     _seat: Seat | None = None
     # The method that an author has to write.
     _part: ClassVar[str] = ""
+    # The class itself, once it was looked at; a subclass finds that of its base here.
+    _sound: ClassVar[type[Any] | None] = None
 
     async def started(self) -> None:
         """Make ready, awaited once before the first message; an error here is a failed start.
@@ -92,9 +93,6 @@ def seat_of(performer: Performer) -> Seat:
     return seat
 
 
-_SOUND: Final[WeakSet[type[Any]]] = WeakSet()
-
-
 def check_performer(made: type[Any], base: type[Performer]) -> None:
     """Refuse a class of actors that could not handle its first message.
 
@@ -102,7 +100,7 @@ def check_performer(made: type[Any], base: type[Performer]) -> None:
         InvalidOption: It is not a `base`, does not write the method that it is there for, or one of its methods that
             are awaited is a plain function.
     """
-    if made in _SOUND and issubclass(made, base):
+    if getattr(made, "_sound", None) is made and issubclass(made, base):
         return
     role = next((parent for parent in made.__mro__ if "_part" in vars(parent)), Performer)
     part: str = vars(role)["_part"]
@@ -115,7 +113,7 @@ def check_performer(made: type[Any], base: type[Performer]) -> None:
         written = getattr(made, method)
         if isinstance(written, FunctionType) and is_plain(written):
             raise InvalidOption("make", made, f"its method `{method}` must be `async def`, since it is awaited")
-    _SOUND.add(made)
+    made._sound = made  # pyright: ignore[reportPrivateUsage]  # As above.
 
 
 def is_plain(function: FunctionType) -> bool:

@@ -28,8 +28,7 @@ async def begin(seat: Seat, task_status: ChildStatus[None]) -> Any:
             task_status.enter()
             await performer.started()
         # Only from here on is a polite stop a message; before, it is a cancellation, since nobody reads messages yet.
-        task_status.on_stop(seat)
-        task_status.wake_by(seat)
+        task_status.wake_by(seat, seat)
         seat.up = True
         task_status.started()
     except BaseException as failure:  # Every failed start leaves the seat, also a cancelled one.

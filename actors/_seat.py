@@ -228,7 +228,6 @@ class Seat(Queue):
         self.child = child
         if self.stop_asked:
             child.request_stop()
-        self.settle()
 
     def leave(self, error: BaseException | None) -> None:
         """Give up the seat at the end of one generation."""
@@ -244,7 +243,10 @@ class Seat(Queue):
         ):  # fmt: skip
             # No supervisor brings it back from here, so those who wait need not wait for the supervisor.
             self.end(error)
-        elif error is not None and self.on_restart is FAIL:
+            return
+        if was_stopped:
+            self.settle()  # The stop was for this generation alone.
+        if error is not None and self.on_restart is FAIL:
             self.fail_mail("ended, and its mailbox fails what waits", error)
 
     def end(self, error: BaseException | None) -> None:

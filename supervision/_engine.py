@@ -123,7 +123,8 @@ class Engine:
         elif context is None:
             nursery.start_soon(live, child, status, name=entry.spec.name)
         else:
-            context.run(nursery.start_soon, live, child, status, name=entry.spec.name)
+            start_soon: Any = nursery.start_soon  # Its keyword is lost on the way through `run`, for type checkers.
+            context.run(start_soon, live, child, status, name=entry.spec.name)
         self.timers.set_start(entry, order.wake_at_s)
 
     def _ask(self, order: Ask) -> None:

@@ -6,6 +6,7 @@ from typing import Final, Protocol, Self
 
 import attrs
 import trio
+from trio.lowlevel import current_root_task
 
 from supervision._errors import EventsNotOpen, NotInThisRun
 from supervision._events import Event, EventsDropped
@@ -78,12 +79,12 @@ class Hub:
         self._listeners: list[Listener] = []
         self._reporters: set[Reporter] = set()
         self._position = 0
-        self._run = trio.lowlevel.current_root_task()
+        self._run = current_root_task()
 
     def check_run(self, path: str) -> None:
         """Refuse a call from outside of the run that the tree belongs to, before it changes anything."""
         try:
-            if trio.lowlevel.current_root_task() is self._run:
+            if current_root_task() is self._run:
                 return
         except RuntimeError:  # No run at all in this thread.
             pass

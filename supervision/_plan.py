@@ -62,7 +62,8 @@ class Plan(Judgement):
     def add(self, news: Add) -> None:
         """Take a new child in; its start may have to wait for its group."""
         entry, ticket = news.entry, news.ticket
-        self.take_command()
+        self.commands += 1
+        self.unanswered += 1
         if self.closing is not None:
             return self.answer(ticket, Verdict.CLOSED)
         if not self.is_pool:

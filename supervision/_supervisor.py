@@ -101,7 +101,7 @@ class _Overseer:
     def _here(self) -> Engine:
         """Give the engine to whoever changes something, or needs the clock: only within the run."""
         self._hub.check_run(self._path)
-        return self._working()
+        return self._engine or self._working()
 
     def _working(self) -> Engine:
         if self._engine is None:
