@@ -2,7 +2,7 @@
 
 import contextlib
 from types import TracebackType
-from typing import cast
+from typing import Final, cast
 
 import trio
 
@@ -11,13 +11,16 @@ from supervision import Shutdown
 
 __all__ = ["ending_of", "forget_locals", "without_cancellation"]
 
+# By itself: before Python 3.12, to read a member from its enum costs as much as a call.
+CRASHED: Final = Ending.CRASHED
+
 
 def ending_of(error: BaseException | None) -> Ending:
     """Say how a generation ended, from what came out of it."""
     if error is None or isinstance(error, Shutdown):
         return Ending.STOPPED
     if not isinstance(error, BaseExceptionGroup):  # The commonest, without another call.
-        return Ending.KILLED if isinstance(error, trio.Cancelled) else Ending.CRASHED
+        return Ending.KILLED if isinstance(error, trio.Cancelled) else CRASHED
     return Ending.KILLED if without_cancellation(cast("BaseException", error)) is None else Ending.CRASHED
 
 

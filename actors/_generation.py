@@ -65,6 +65,8 @@ async def crash(seat: Seat, performer: Performer, failure: BaseException) -> Bas
     if not seat.up or not isinstance(failure, Exception):
         return failure
     seat.up = False
+    if not overrides(performer.stopping, Performer.stopping):
+        return failure
     try:
         await performer.stopping(failure)
     except Cancelled as killed:

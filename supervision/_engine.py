@@ -11,16 +11,16 @@ import random
 from collections import deque
 from collections.abc import Callable
 from contextvars import copy_context
-from itertools import islice
 from typing import Any, Final
 
 import trio
 from trio.lowlevel import current_task, reschedule
 
-from supervision._child import Child, ChildStatus, live
+from supervision._child import Child, ChildStatus
 from supervision._errors import SupervisorClosed
 from supervision._exits import Exit
 from supervision._hub import Hub
+from supervision._life import live
 from supervision._news import (
     Add,
     Answer,
@@ -56,9 +56,8 @@ from supervision._specs import (
     check_fits,
     check_spec,
 )
-from supervision._states import GONE, OK, RUNNING, STARTING, WITH_TASK, Entry, Ticket, Verdict
+from supervision._states import GONE, OK, RUNNING, STARTING, Entry, Ticket, Verdict
 from supervision._timers import Timers
-from supervision._tree import ChildNode, SupervisorNode, child_node
 
 __all__: list[str] = []
 
@@ -308,31 +307,6 @@ class Engine:
         """Begin the immediate stop of everything."""
         if self._nursery is not None:
             self.feed(KillAll())
-
-    # --- Looking ---
-
-    def picture(self, pool_children_max: int) -> SupervisorNode:
-        """Return the picture of this supervisor and of all below it."""
-        plan, now_s = self.plan, trio.current_time()
-        shown = list(islice(plan.entries, pool_children_max)) if plan.is_pool else list(plan.entries)
-        return SupervisorNode(
-            path=self.path,
-            strategy=None if plan.is_pool else plan.strategy,
-            auto_shutdown=plan.auto_shutdown,
-            restarts_in_window=plan.window.count(now_s),
-            restarts_allowed=plan.intensity.restarts,
-            period_s=plan.intensity.period_s,
-            closing=plan.closing is not None,
-            children=tuple(self._picture_of(entry, now_s, pool_children_max) for entry in shown),
-            omitted=len(plan.entries) - len(shown),
-        )
-
-    def _picture_of(self, entry: Entry, now_s: float, pool_children_max: int) -> ChildNode:
-        below = None
-        child = entry.handle
-        if isinstance(child, Child) and child._owned is not None and entry.state in WITH_TASK:
-            below = child._owned._engine.picture(pool_children_max)
-        return child_node(entry, f"{self.path}/{entry.name}", now_s, below)
 
     # --- The nursery ---
 

@@ -15,6 +15,7 @@ from supervision._errors import SupervisorClosed
 from supervision._hub import Events, Hub
 from supervision._intensity import RestartIntensity
 from supervision._news import DeleteAsked, RestartAsked, StopAsked
+from supervision._picture import picture
 from supervision._rules import check_kind, check_whole, refuse
 from supervision._specs import NO_SUBJECT, AnySpec, AutoShutdown, ChildSpec, PoolSpec, Restart, Strategy, SupervisorSpec
 from supervision._states import Ticket
@@ -68,7 +69,7 @@ class _Overseer:
     def tree(self, *, pool_children_max: int = 20) -> SupervisorNode:
         """Return a frozen picture of everything below; of each pool at most so many children."""
         check_whole("tree.pool_children_max", pool_children_max, low=0)
-        return self._here().picture(pool_children_max)
+        return picture(self._here(), pool_children_max)
 
     def __copy__(self) -> Self:
         return self
