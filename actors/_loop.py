@@ -49,6 +49,7 @@ async def run_actor(  # noqa: C901, PLR0915 - a message costs less than a call, 
         while True:
             handle: Any = actor.handle
             inbox, peak = seat.inbox, seat.peak
+            # Not the run's clock: a slice bounds real work, also where time is virtual.
             ends = perf_counter() + SLICE_S
             for _ in FEW if others_awake else PARTS:
                 for _ in PARTS:

@@ -118,6 +118,7 @@ async def run_machine_actor(  # noqa: C901, PLR0915 - kept like the loop of othe
         others_awake = 0
         while True:
             left = SMALL_BATCH if others_awake else BATCH
+            # Not the run's clock: a slice bounds real work, also where time is virtual.
             ends = perf_counter() + SLICE_S
             while left and perf_counter() < ends:
                 left -= 1

@@ -20,9 +20,6 @@ class Boom:
     pass
 
 
-BOOM = RuntimeError("boom")
-
-
 class Counter(Actor[Add | Total | Boom]):
     def __init__(self) -> None:
         self.total = 0

@@ -44,29 +44,6 @@ async def timed(operation: Callable[[int], Awaitable[None]], count: int) -> floa
     return statistics.median(costs)
 
 
-async def bare_start(count: int) -> None:
-    async with trio.open_nursery() as nursery:
-        for _ in range(count):
-            await nursery.start(idle)
-        nursery.cancel_scope.cancel()
-
-
-async def bare_spawn(count: int) -> None:
-    """The cheapest awaited spawn: a reply slot as the ready signal, one scope a child."""
-    me = trio.lowlevel.current_task()
-
-    async def child() -> None:
-        with trio.CancelScope():
-            trio.lowlevel.reschedule(me)
-            await trio.sleep_forever()
-
-    async with trio.open_nursery() as nursery:
-        for _ in range(count):
-            nursery.start_soon(child)
-            await trio.lowlevel.wait_task_rescheduled(lambda _: trio.lowlevel.Abort.FAILED)
-        nursery.cancel_scope.cancel()
-
-
 async def bare_brief(count: int) -> None:
     async with trio.open_nursery() as nursery:
         for _ in range(count):

@@ -75,11 +75,11 @@ class Judgement(Book):
             self._restart(entry, news.chance)
             return
         self.rest(entry)
-        if entry.spec.significant and self._ends_with(entry):
+        if entry.spec.significant and self._ends_now():
             self._close(CloseReason.AUTO_SHUTDOWN)
 
-    def _ends_with(self, entry: Entry) -> bool:
-        """Say whether the supervisor ends because this significant child has."""
+    def _ends_now(self) -> bool:
+        """Say whether the supervisor ends because a significant child has."""
         if self.auto_shutdown is AutoShutdown.ALL_SIGNIFICANT:
             others = (e for e in self.entries if e.spec.significant and e.state is not ChildState.STOPPED)
             return next(others, None) is None

@@ -1,25 +1,19 @@
 """An executor as a real child process that registers itself, kept alive by a supervisor."""
 
 import json
-import os
 import subprocess
-import sys
 from collections.abc import Callable
-from functools import partial
-from pathlib import Path
 from typing import Final
 
 import attrs
 import trio
 
+from actors.cli._child_program import LINE_BYTES_MAX, ProgramDied, child_program, first_line
 from supervision import ChildStatus
 
-__all__ = ["ExecutorDied", "ExecutorProcess", "RegistryPlace", "first_line", "run_executor_process"]
+__all__ = ["ExecutorDied", "ExecutorProcess", "RegistryPlace", "run_executor_process"]
 
-# `-P`: a module in the folder we are called from must not be run in the place of a real one.
-_COMMAND: Final = (sys.executable, "-P", "-m", "actors.cli", "executor", "--json", "--exit-with-parent")
-_PACKAGES: Final = str(Path(__file__).parent.parent.parent)
-_LINE_BYTES_MAX: Final = 4096
+_ARGUMENTS: Final = ("executor", "--json", "--exit-with-parent")
 
 
 @attrs.frozen(kw_only=True)
@@ -55,13 +49,8 @@ class ExecutorProcess:
     pid: int
 
 
-class ExecutorDied(Exception):
+class ExecutorDied(ProgramDied):
     """An executor process ended by itself."""
-
-    def __init__(self, pid: int, exit_code: int) -> None:
-        how = f"was killed by signal {-exit_code}" if exit_code < 0 else f"ended with exit code {exit_code}"
-        super().__init__(f"executor process {pid} {how}")
-        self.pid, self.exit_code = pid, exit_code
 
 
 async def run_executor_process(
@@ -80,16 +69,7 @@ async def run_executor_process(
     Cancelled:
         The process is asked to end, then killed, and reaped.
     """
-    command = partial(
-        trio.run_process,
-        (*_COMMAND, *place.arguments()),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        check=False,
-        env={**os.environ, "PYTHONPATH": _PACKAGES},
-        start_new_session=True,  # Ctrl-C is for us: we end it in order.
-    )
+    command = child_program(*_ARGUMENTS, *place.arguments(), stdin=subprocess.PIPE, stderr=subprocess.PIPE)
     died: ExecutorDied | None = None
     async with trio.open_nursery() as nursery:
         process: trio.Process = await nursery.start(command)
@@ -100,7 +80,7 @@ async def run_executor_process(
         if line:
             told = json.loads(line)
             task_status.started(ExecutorProcess(environment_id=told["environmentId"], pid=told["pid"]))
-        died = ExecutorDied(process.pid, await process.wait())
+        died = ExecutorDied("executor", process.pid, await process.wait())
         # Whoever it left behind may still hold its outputs.
         nursery.cancel_scope.cancel()
     raise died
@@ -110,17 +90,6 @@ async def _pass_on_lines(output: trio.abc.ReceiveStream, tell: Callable[[str], N
     rest = b""
     async for piece in output:
         *lines, rest = (rest + piece).split(b"\n")
-        rest = rest[-_LINE_BYTES_MAX:]
+        rest = rest[-LINE_BYTES_MAX:]
         for line in lines:
-            tell(line[:_LINE_BYTES_MAX].decode(errors="replace"))
-
-
-async def first_line(output: trio.abc.ReceiveStream) -> bytes:
-    """Read the line by which a program says that it is up; nothing when it ends before."""
-    line = b""
-    while not line.endswith(b"\n") and len(line) < _LINE_BYTES_MAX:
-        piece = await output.receive_some(_LINE_BYTES_MAX - len(line))
-        if not piece:
-            return b""
-        line += piece
-    return line
+            tell(line[:LINE_BYTES_MAX].decode(errors="replace"))

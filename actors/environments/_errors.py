@@ -213,14 +213,6 @@ class AttemptSuperseded(EnvironmentsError):
         super().__init__("connection attempt was superseded")
 
 
-class LinkLost(EnvironmentsError):
-    """The link to the environment is gone; what was under way may or may not have been done."""
-
-    def __init__(self, environment_id: str, generation: int, reason: str) -> None:
-        super().__init__(f"the link to environment `{environment_id}` generation {generation} was lost: {reason}")
-        self.environment_id, self.generation, self.reason = environment_id, generation, reason
-
-
 class EnvironmentClosed(EnvironmentsError):
     """The environment was closed; it ends every wait and takes no more operations."""
 

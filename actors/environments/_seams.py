@@ -6,10 +6,11 @@ All of it is small protocols, with a real default elsewhere and a twin in memory
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import PurePath
-from typing import Any, Protocol
+from typing import Any, Protocol, Unpack
 
 import attrs
 
+from actors.environments._options import HttpOptions
 from actors.environments._provider import Answer
 from actors.harness import (
     CompletedCommand,
@@ -19,7 +20,6 @@ from actors.harness import (
     FileStatus,
     FileWriter,
     HttpAnswer,
-    HttpHeaders,
     HttpStream,
     Process,
     Tree,
@@ -130,32 +130,12 @@ class FileAccess(Protocol):
 class HttpAccess(Protocol):
     """What makes HTTP requests at the far end of a link; the harness says what each does."""
 
-    async def request(
-        self,
-        method: str,
-        url: str,
-        /,
-        *,
-        headers: HttpHeaders | None = ...,
-        body: bytes | None = ...,
-        json: Any = ...,
-        timeout_s: float | None = ...,
-        follow_redirects: bool = ...,
-    ) -> HttpAnswer:
+    async def request(self, method: str, url: str, /, **options: Unpack[HttpOptions]) -> HttpAnswer:
         """Make a request and give the whole answer."""
         ...
 
     def stream(
-        self,
-        method: str,
-        url: str,
-        /,
-        *,
-        headers: HttpHeaders | None = ...,
-        body: bytes | None = ...,
-        json: Any = ...,
-        timeout_s: float | None = ...,
-        follow_redirects: bool = ...,
+        self, method: str, url: str, /, **options: Unpack[HttpOptions]
     ) -> AbstractAsyncContextManager[HttpStream]:
         """Make a request and take its body as it comes."""
         ...

@@ -17,8 +17,6 @@ import trio
 
 __all__ = ["Guard", "open_guard"]
 
-_LIVE_BYTES_MAX = 64 * 1024
-
 _SCRIPT = """
 trap '' HUP INT QUIT TERM
 live=' '

@@ -1,7 +1,5 @@
 """Messages about the connection and the environment as a whole."""
 
-from typing import Any
-
 import attrs
 
 from actors.protocol._codec import LEFT_OUT, Name
@@ -148,7 +146,3 @@ class Nothing:
 @attrs.frozen
 class Empty:
     """An object without members of interest; what it holds is ignored."""
-
-
-JsonValue = Any
-"""A decoded JSON value that passes through."""

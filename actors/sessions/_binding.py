@@ -29,9 +29,8 @@ from actors.sessions._waits import Waits
 from actors.sessions._wire import code_mode_pb2 as wire
 from actors.sessions._wire._methods import CLOSE_SESSION, OPEN_SESSION, SUBSCRIBE_TO_TOOL_CALLS
 from actors.sessions._wording import Operation
-from actors.sessions.grpc import CallFailed, Channel, ClientCall, Status, StatusCode
+from actors.sessions.grpc import CallFailed, Channel, Status, StatusCode
 
-LeaseCall = ClientCall[wire.OpenSessionRequest, wire.SessionEvent]
 ROUTE_BYTES_MAX = 256
 
 

@@ -1,7 +1,6 @@
 """Put the stage up, play the scenes, and take everything down again."""
 
 import sys
-import time
 from contextlib import AsyncExitStack
 from functools import partial
 
@@ -53,7 +52,7 @@ def _told_by(narrator: Narrator, *, pace_s: float) -> int:
 
 
 async def _play(narrator: Narrator, pace_s: float) -> int:
-    began_s = time.monotonic()
+    began_s = trio.current_time()
     with trio.move_on_after(_LIMIT_S):
         relay = Relay()
         async with AsyncExitStack() as stack:
@@ -63,7 +62,7 @@ async def _play(narrator: Narrator, pace_s: float) -> int:
                 narrator.scene(title)
                 await scene(stage)
             tree = stage.root.tree().render_text()
-        narrator.end(tree, stage.proofs, time.monotonic() - began_s)
+        narrator.end(tree, stage.proofs, trio.current_time() - began_s)
         return 0 if all(proof.held for proof in stage.proofs) else 1
     print(f"greenroom demo: not finished after {_LIMIT_S:g} s", file=sys.stderr)
     return 1

@@ -75,7 +75,7 @@ class RunningCell:
         self.sequence = 0
         """The number of its latest tool call that was sent."""
         self.finished_ns: int | None = None
-        """When its script ended, on the monotonic clock."""
+        """When its script ended: in whole nanoseconds, as durations are told, so not on the run's clock of floats."""
         self.started: bool = False
         """Whether its script was given to a process."""
         self.on_start: Callable[[], object] | None = None

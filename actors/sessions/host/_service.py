@@ -173,6 +173,7 @@ class CodeModeService:
 
     async def execute(self, call: ServerCall, request: ExecuteRequest, send: Send[bytes]) -> None:
         """Run a cell: say that it has started, then its first event. A caller that leaves before takes it along."""
+        # Durations are told in whole nanoseconds, so none of them is taken on the run's clock of floats.
         began_ns = time.perf_counter_ns()
         session = self._session(request.session_id)
         check_identifier(request.execution_id, "execution ID")
