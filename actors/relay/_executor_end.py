@@ -22,7 +22,7 @@ from actors.relay._errors import (
     StreamFailed,
     StreamReset,
 )
-from actors.relay._frames import Ack, Data, Frame, Handshake, Reset, decode, encode_handshake
+from actors.relay._frames import Ack, Frame, Handshake, Reset, encode_handshake, parse
 from actors.relay._limits import RelayLimits
 from actors.relay._outgoing import Outgoing
 from actors.relay._schedule import LaneFailed
@@ -161,19 +161,19 @@ class ExecutorEnd:
         while True:
             message = await self._connection.receive()
             try:
-                frame = decode(message) if isinstance(message, bytes) else None
+                unchecked = parse(message) if isinstance(message, bytes) else None
+                if unchecked is None:
+                    self._frames_dropped += 1
+                elif (record := unchecked.record()) is not None:
+                    self._take_record(*record)
+                else:
+                    self._take(unchecked.validate())
             except (FrameUndecodable, FrameInvalid):
-                frame = None
-            if frame is None:
                 self._frames_dropped += 1
-                continue
-            self._take(frame)
 
     def _take(self, frame: Frame) -> None:
         """Do what one frame asks for, without waiting for anything."""
         match frame.body:
-            case Data(seq, payload):
-                self._take_record(frame.stream_id, seq, payload)
             case Handshake(payload):
                 self._take_handshake(frame.stream_id, payload)
             case Reset():
@@ -185,11 +185,16 @@ class ExecutorEnd:
                 pass  # Nothing that an executor heeds.
 
     def _take_record(self, stream_id: str, seq: int, payload: bytes) -> None:
-        if (refusal := self._admission.data(stream_id, trio.current_time())) is not None:
+        now_s = trio.current_time()
+        if (stream := self._streams.get(stream_id)) is None:
+            refusal = self._admission.data(stream_id, now_s)
+            assert refusal is not None, "every active stream is there"
             self._refuse(stream_id, refusal)
             return
-        stream = self._streams[stream_id]
-        self._guarded(stream, partial(stream.take_record, seq, payload, trio.current_time()))
+        try:
+            stream.take_record(seq, payload, now_s)
+        except StreamFailed as error:
+            self._end_stream(stream, error)
         self._held_bytes_most += len(payload)
         if stream.error is None and self._held_bytes_most > self._limits.connection_bytes:
             self._check_memory(stream)

@@ -144,6 +144,19 @@ class UncheckedFrame:
         """Whether it claims to end its stream."""
         return self._message.HasField("reset")
 
+    def record(self) -> tuple[str, int, bytes] | None:
+        """Give stream id, position and ciphertext of a valid record; None for all else.
+
+        The hot path: no value is built on the way. What is given here is what `validate` would find.
+        """
+        message = self._message
+        if message.version != _VERSION or not message.HasField("data") or not (stream_id := message.stream_id).strip():
+            return None
+        data = message.data
+        if data.segment_index != 0 or data.segment_count != 1 or not (payload := data.payload):
+            return None
+        return stream_id, data.seq, payload
+
     def validate(self) -> Frame:
         """Hold the frame against the rules of its kind.
 

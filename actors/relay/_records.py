@@ -52,7 +52,14 @@ class RecordPacker:
         for number in range(self._limits.max_messages_per_record):
             if not self._queue or room == 0 or (number > 0 and self._queue[0][1] is not None):
                 break
-            room -= self._cut_first(parts, room)
+            message = self._queue[0][0]
+            if self._offset == 0 and (size := _LENGTH_BYTES + len(message)) <= room:
+                # Whole, as nearly all small ones go.
+                parts += (len(message).to_bytes(_LENGTH_BYTES, "big"), message)
+                self._queue.popleft()
+                room -= size
+            else:
+                room -= self._cut_first(parts, room)
         record = b"".join(parts)
         self.queued_bytes -= len(record)
         return record, trace
@@ -100,6 +107,11 @@ class MessageAssembler:
         """
         if len(record) > self._limits.max_record_bytes:
             raise RecordTooLarge(len(record))
+        if self._left == 0 and not self._length and len(record) > _LENGTH_BYTES:
+            # One whole message, as nearly all small ones come.
+            declared = int.from_bytes(record[:_LENGTH_BYTES], "big")
+            if declared == len(record) - _LENGTH_BYTES and declared <= self._limits.max_message_bytes:
+                return [record[_LENGTH_BYTES:]]
         messages: list[bytes] = []
         position = 0
         while position < len(record):

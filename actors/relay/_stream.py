@@ -153,7 +153,8 @@ class RelayStream:
         self._queued_bytes -= len(message)
         if self._error is None:
             self._acknowledge()
-        self._room.unpark_all()
+        if self._room:
+            self._room.unpark_all()
         return message
 
     @property
@@ -189,17 +190,19 @@ class RelayStream:
         Raises:
             StreamFailed: The stream cannot go on; the cause says why.
         """
-        if self._backlog_bytes() > self._limits.queue_bytes:
+        # The backlog is never more than what is queued.
+        if self._queued_bytes > self._limits.queue_bytes and self._backlog_bytes() > self._limits.queue_bytes:
             raise StreamFailed(_QUEUE_FULL)
         try:
             messages = self._inbound.push(seq, ciphertext, now_s)
         except Exception as error:  # Whatever a record does to the stream, the connection and its other streams go on.
             raise StreamFailed(str(error)) from error
-        self._messages += messages
-        self._queued_bytes += sum(map(len, messages))
-        self._peak_bytes = max(self._peak_bytes, self._queued_bytes)
         if messages:
-            self._changed.unpark_all()
+            self._messages += messages
+            self._queued_bytes += sum(map(len, messages))
+            self._peak_bytes = max(self._peak_bytes, self._queued_bytes)
+            if self._changed:
+                self._changed.unpark_all()
         self._acknowledge()
 
     def _backlog_bytes(self) -> int:
@@ -208,7 +211,7 @@ class RelayStream:
 
     def _acknowledge(self) -> None:
         """Tell the peer that there is room, when there is and when it is worth a frame."""
-        if self._queued_bytes < self._limits.lane_bytes and self._inbound.window.is_due:
+        if self._inbound.window.is_due and self._queued_bytes < self._limits.lane_bytes:
             self.send_ack()
 
     def send_ack(self) -> None:

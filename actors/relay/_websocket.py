@@ -192,7 +192,10 @@ class WebSocketConnection:
     async def receive(self) -> bytes | str:
         """Wait for the next message."""
         while True:
-            await self._let_others_have_a_turn()
+            self._frames_in_a_row += 1
+            if self._frames_in_a_row > _FRAMES_IN_A_ROW:
+                self._frames_in_a_row = 0
+                await trio.lowlevel.checkpoint()
             if self._lost is not None:
                 await trio.lowlevel.checkpoint()
                 raise ConnectionLost(*self._lost)
@@ -201,22 +204,14 @@ class WebSocketConnection:
             except FrameFault as fault:
                 raise self._refused(fault) from None
             match event:
-                case WholeMessage(data=data, is_text=False):
-                    return data
-                case WholeMessage(data=data):
-                    return data.decode("utf-8", "replace")
+                case WholeMessage(data=data, is_text=is_text):
+                    return data.decode("utf-8", "replace") if is_text else data
                 case None:
                     await self._read_more()
                 case Part():
                     pass
                 case _:
                     self._heed(event)
-
-    async def _let_others_have_a_turn(self) -> None:
-        self._frames_in_a_row += 1
-        if self._frames_in_a_row > _FRAMES_IN_A_ROW:
-            self._frames_in_a_row = 0
-            await trio.lowlevel.checkpoint()
 
     async def _read_more(self) -> None:
         self._frames_in_a_row = 0

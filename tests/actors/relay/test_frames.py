@@ -74,6 +74,34 @@ def test_one_flipped_bit_anywhere_never_yields_a_frame_that_breaks_its_rules(fra
             assert (message.data.segment_index, message.data.segment_count) == (0, 1)
 
 
+@given(
+    st.builds(
+        pb.RelayMessageFrame,
+        version=st.sampled_from([0, 1, 2]),
+        stream_id=st.sampled_from(["", " ", "s"]),
+        ack=st.sampled_from([0, 7]),
+        data=st.builds(
+            pb.RelayData,
+            seq=UINT32,
+            segment_index=st.sampled_from([0, 1]),
+            segment_count=st.sampled_from([0, 1, 2]),
+            payload=st.binary(max_size=3),
+        ),
+    ).map(pb.RelayMessageFrame.SerializeToString)
+    | FRAMES.map(encode)
+)
+def test_a_record_is_read_the_short_way_exactly_when_the_long_way_finds_one(data: bytes) -> None:
+    """Mutants: `record` does not look at the version, at a blank stream id, at segments, or at an empty payload."""
+    try:
+        frame = decode(data)
+    except FrameInvalid:
+        assert parse(data).record() is None
+        return
+    expected = (frame.stream_id, frame.body.seq, frame.body.payload) if isinstance(frame.body, Data) else None
+
+    assert parse(data).record() == expected
+
+
 def test_defaults_are_left_out_and_a_resume_is_an_empty_message() -> None:
     assert encode(Frame("s", Resume())) == b"\x08\x01\x12\x01s\x3a\x00"
     assert encode(Frame("s", Data(0, b"x"))) == b"\x08\x01\x12\x01s\x2a\x05\x18\x01\x22\x01x"
