@@ -29,6 +29,7 @@ from actors.relay import (
     Verdict,
     WebSocketDialer,
     keep_executor_connected,
+    new_request_id,
 )
 from actors.relay import serve_executor as serve_streams
 
@@ -113,7 +114,7 @@ async def serve_remote_executor(
         identity: The executor's own keys; harnesses are told the public one by the registry.
         limits: Bounds of connections, sessions and processes.
         relay_limits: Bounds of the relay connection and its streams.
-        dialer: How to reach the rendezvous; a WebSocket when ``None``.
+        dialer: How to reach the rendezvous; when ``None``, a WebSocket whose every handshake bears an `x-request-id`.
         redial: When to dial again after a loss.
         observer: Told who comes, starts and ends.
         report: Told each step of staying connected. Must not wait or raise.
@@ -152,7 +153,7 @@ async def serve_remote_executor(
         await keep_executor_connected(
             partial(registrar.register, environment_id, identity.public_key),
             remote.serve,
-            dialer=dialer or WebSocketDialer(limits=bounds),
+            dialer=dialer or WebSocketDialer(limits=bounds, request_id=new_request_id),
             redial=redial,
             report=report,
         )

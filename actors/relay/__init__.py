@@ -9,10 +9,12 @@ from actors.relay._admission import Cause as Cause
 from actors.relay._admission import Verdict as Verdict
 from actors.relay._background import open_background as open_background
 from actors.relay._budget import FailureBudget as FailureBudget
+from actors.relay._budget import Lots as Lots
 from actors.relay._connection import Dialer as Dialer
 from actors.relay._connection import PhysicalConnection as PhysicalConnection
 from actors.relay._dialing import WebSocketDialer as WebSocketDialer
 from actors.relay._dialing import cut_url as cut_url
+from actors.relay._dialing import new_request_id as new_request_id
 from actors.relay._dialing import retry_after_s as retry_after_s
 from actors.relay._errors import AckBeyondSent as AckBeyondSent
 from actors.relay._errors import AddressUnusable as AddressUnusable
@@ -98,6 +100,7 @@ __all__ = [
     "Heartbeat",
     "Liveness",
     "LivenessAction",
+    "Lots",
     "MessageLengthInvalid",
     "MessageTooLarge",
     "OrderingError",
@@ -130,6 +133,7 @@ __all__ = [
     "encode",
     "encode_reset",
     "keep_executor_connected",
+    "new_request_id",
     "open_background",
     "open_harness_stream",
     "parse",

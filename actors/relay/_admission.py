@@ -1,9 +1,11 @@
 """Decide what an executor does with each handshake, record and reset on one physical connection.
 
 The list of checks is that of the protocol, in its order; what is read, decrypted or asked happens elsewhere and comes
-back as an event. Three things differ from executors in the field, none of them visible on the wire:
+back as an event. Four things differ from executors in the field, none of them visible on the wire:
 
 * failures are forgiven over time, and the registry's own trouble is none;
+* while no more failures are borne a few handshakes are still looked at, drawn by lot: so one who fails again and again
+  cannot keep the others out, however he times it;
 * a second handshake for an *active* id gets no answer: a reset would make a healthy harness drop its stream;
 * a handshake that is dropped gives its place among the validations back at once.
 """
@@ -12,7 +14,7 @@ import enum
 
 import attrs
 
-from actors.relay._budget import FailureBudget
+from actors.relay._budget import FailureBudget, Lots
 from actors.relay._limits import RelayLimits
 
 __all__ = ["Admission", "Cause", "Refusal", "Ruling", "Verdict"]
@@ -82,15 +84,20 @@ class Admission:
     def __init__(self, limits: RelayLimits) -> None:
         self._limits = limits
         self._budget = FailureBudget.full(limits.failure_burst, limits.failure_refill_s)
+        self._lots = Lots(limits.strained_look_s)
         self._numbers = 0
         # No id is in both. Values are the numbers under which they were ruled.
         self.pending: dict[str, int] = {}
         self.active: dict[str, int] = {}
         self.failures_counted = 0
+        self.looked_by_lot = 0
         self.refusals: dict[Cause, int] = dict.fromkeys(Cause, 0)
 
-    def handshake(self, stream_id: str, now_s: float) -> Refusal | None:
-        """Judge a handshake before its message is read. None means: read it."""
+    def handshake(self, stream_id: str, now_s: float, draw: float = 1.0) -> Refusal | None:
+        """Judge a handshake before its message is read. None means: read it.
+
+        ``draw`` is a random number from 0 to 1, the smaller the luckier: 1 never wins a lot.
+        """
         if stream_id in self.active:
             return self._refuse(Cause.ALREADY_ACTIVE, reset=False)
         if (number := self.pending.pop(stream_id, None)) is not None:
@@ -100,7 +107,10 @@ class Admission:
         if len(self.pending) >= self._limits.max_validations:
             return self._refuse(Cause.VALIDATIONS_FULL)
         if self._budget.is_spent(now_s):
-            return self._refuse(Cause.PAUSED)
+            if draw >= self._lots.chance_at(now_s):
+                return self._refuse(Cause.PAUSED)
+            self._lots = self._lots.looked(now_s)
+            self.looked_by_lot += 1
         return None
 
     def unreadable(self, now_s: float) -> Refusal:
@@ -173,8 +183,10 @@ class Admission:
     ) -> Refusal:
         self.refusals[cause] += 1
         if counted_s is not None:
-            self._budget = self._budget.spend(counted_s)
+            was_spent, self._budget = self._budget.is_spent(counted_s), self._budget.spend(counted_s)
             self.failures_counted += 1
+            if not was_spent:  # Else its look was paid for when the lot was drawn.
+                self._lots = self._lots.looked(counted_s)
         return Refusal(cause, reset=reset, dropped=dropped)
 
 

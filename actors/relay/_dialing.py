@@ -18,7 +18,7 @@ from actors.relay._errors import AddressUnusable, DialFailed, DialRefused
 from actors.relay._limits import RelayLimits
 from actors.relay._websocket import ListeningStream, WebSocketConnection
 
-__all__ = ["WebSocketDialer", "cut_url", "retry_after_s"]
+__all__ = ["WebSocketDialer", "cut_url", "new_request_id", "retry_after_s"]
 
 _PORTS = {"ws": 80, "wss": 443}
 _ACCEPT_WITH = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"  # RFC 6455, 1.3.
@@ -28,6 +28,11 @@ _HANDSHAKE_BYTES = 16 * 1024
 def cut_url(url: str) -> str:
     """Cut a URL where a secret could begin: at the first `?` or `#`, and before an `@` of the host."""
     return re.sub(r"//[^/]*@", "//", re.split(r"[?#]", url, maxsplit=1)[0])
+
+
+def new_request_id() -> str:
+    """Make an id for one request, as executors in the field do."""
+    return f"req_{os.urandom(16).hex()}"
 
 
 async def _open_tcp(host: str, port: int) -> trio.abc.Stream:
@@ -42,6 +47,8 @@ class WebSocketDialer:
         limits: Sizes and times of the connections.
         connect_s: How long connecting may take, WebSocket handshake included.
         headers: Headers to send with the WebSocket handshake.
+        request_id: Makes the `x-request-id` of each handshake, by which both sides find it in their logs; none is sent
+            when None.
         ssl_context: How to judge certificates; the system's rules when None.
         open_stream: How to reach a host and port.
     """
@@ -49,6 +56,7 @@ class WebSocketDialer:
     limits: RelayLimits = attrs.field(factory=RelayLimits)
     connect_s: float = attrs.field(default=10.0)
     headers: Sequence[tuple[str, str]] = attrs.field(default=(), repr=False)
+    request_id: Callable[[], str] | None = attrs.field(default=None, repr=False)
     ssl_context: SSLContext | None = attrs.field(default=None, repr=False)
     open_stream: Callable[[str, int], Awaitable[trio.abc.Stream]] = attrs.field(default=_open_tcp, repr=False)
 
@@ -74,10 +82,18 @@ class WebSocketDialer:
             await connection.close()
 
     async def _connect(self, url: str) -> WebSocketConnection:
+        request_id = None if self.request_id is None else self.request_id()
+        try:
+            return await self._connect_as(url, request_id)
+        except DialFailed as failed:
+            failed.request_id = request_id
+            raise
+
+    async def _connect_as(self, url: str, request_id: str | None) -> WebSocketConnection:
         target = cut_url(url)
         try:
             with trio.fail_after(self.connect_s):
-                return await self._shake_hands(url)
+                return await self._shake_hands(url, request_id)
         except trio.TooSlowError:
             raise DialFailed(target, f"timed out after {self.connect_s:g} s") from None
         except (OSError, ValueError, trio.BrokenResourceError, h11.ProtocolError) as error:
@@ -85,18 +101,20 @@ class WebSocketDialer:
             detail = str(error) if isinstance(error, OSError) else type(error).__name__
             raise DialFailed(target, detail) from None
 
-    async def _shake_hands(self, url: str) -> WebSocketConnection:
+    async def _shake_hands(self, url: str, request_id: str | None) -> WebSocketConnection:
         parts, host, port = _checked_url(url)
         stream = await self._open(parts.scheme, host, port)
         resource = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         try:
-            early = await self._upgrade(stream, parts.netloc.rsplit("@", 1)[-1], resource, cut_url(url))
+            early = await self._upgrade(stream, parts.netloc.rsplit("@", 1)[-1], resource, cut_url(url), request_id)
             return WebSocketConnection(ListeningStream(stream), early, self.limits)
         except BaseException:
             await trio.aclose_forcefully(stream)
             raise
 
-    async def _upgrade(self, stream: trio.abc.Stream, host: str, resource: str, target: str) -> bytes:
+    async def _upgrade(
+        self, stream: trio.abc.Stream, host: str, resource: str, target: str, request_id: str | None
+    ) -> bytes:
         """Ask for a WebSocket; give what came behind the answer."""
         http, key = h11.Connection(h11.CLIENT), base64.b64encode(os.urandom(16))
         headers = [
@@ -106,6 +124,7 @@ class WebSocketDialer:
             ("Sec-WebSocket-Key", key.decode()),
             ("Sec-WebSocket-Version", "13"),
             *self.headers,
+            *([] if request_id is None else [("x-request-id", request_id)]),
         ]
         request = h11.Request(method="GET", target=resource, headers=headers)
         await stream.send_all((http.send(request) or b"") + (http.send(h11.EndOfMessage()) or b""))

@@ -162,13 +162,17 @@ class ConnectionLost(RelayError):
 
 
 class DialFailed(RelayError):
-    """No physical connection came about. `target` is cut where a secret could begin."""
+    """No physical connection came about. `target` is cut where a secret could begin.
+
+    `request_id` is the `x-request-id` that the handshake bore, if it bore one: the other side may have it in its logs.
+    """
 
     def __init__(self, target: str, detail: str) -> None:
         super().__init__(f"failed to connect to exec-server websocket `{target}`: {detail}")
         self.target: str = target
         self.detail: str = detail
         self.retry_after_s: float | None = None
+        self.request_id: str | None = None
 
 
 class AddressUnusable(DialFailed):

@@ -6,6 +6,7 @@ handler has a task of its own. What to do is decided in `_admission`; here it is
 
 from collections.abc import Awaitable, Callable
 from functools import partial
+from random import SystemRandom
 
 import trio
 
@@ -30,6 +31,8 @@ from actors.relay._statistics import ExecutorStatistics
 from actors.relay._stream import RelayStream
 
 __all__ = ["ExecutorEnd", "ExecutorStream", "Handler", "Validator", "serve_executor"]
+
+_DRAW = SystemRandom().random
 
 
 class ExecutorStream(RelayStream):
@@ -59,6 +62,7 @@ async def serve_executor(
     validate: Validator,
     handler: Handler,
     limits: RelayLimits | None = None,
+    draw: Callable[[], float] = _DRAW,
     task_status: trio.TaskStatus["ExecutorEnd"] = trio.TASK_STATUS_IGNORED,
 ) -> DisconnectReason:
     """Serve streams on a physical connection until it ends, and tell why it did.
@@ -70,12 +74,13 @@ async def serve_executor(
         validate: Asks the registry about a harness.
         handler: Serves one stream.
         limits: Bounds.
+        draw: Random numbers from 0 to 1 that nobody can foretell, for lots among handshakes while too many fail.
         task_status: Told the running end, for its statistics.
 
     Cancelled:
         Every stream ends with its handler cancelled; nothing more is written.
     """
-    end = ExecutorEnd(connection, identity, environment_id, registration_id, validate, handler, limits)
+    end = ExecutorEnd(connection, identity, environment_id, registration_id, validate, handler, limits, draw)
     task_status.started(end)
     return await end.run()
 
@@ -92,10 +97,11 @@ class ExecutorEnd:
         validate: Validator,
         handler: Handler,
         limits: RelayLimits | None,
+        draw: Callable[[], float] = _DRAW,
     ) -> None:
         self._connection, self._identity = connection, identity
         self._environment_id, self._registration_id = environment_id, registration_id
-        self._validate, self._handler = validate, handler
+        self._validate, self._handler, self._draw = validate, handler, draw
         self._limits = limits or RelayLimits()
         self._admission = Admission(self._limits)
         self._outgoing = Outgoing(self._limits, self._lane_failed)
@@ -120,6 +126,7 @@ class ExecutorEnd:
             frames_dropped=self._frames_dropped,
             resets_refused=self._outgoing.schedule.resets_refused,
             failures_counted=self._admission.failures_counted,
+            looked_by_lot=self._admission.looked_by_lot,
             refusals=dict(self._admission.refusals),
         )
 
@@ -227,7 +234,7 @@ class ExecutorEnd:
         if not self._outgoing.schedule.has_room_for_handshake:
             self._admission.refuse(Cause.CONTROL_FULL)
             return
-        if (refusal := self._admission.handshake(stream_id, now_s)) is not None:
+        if (refusal := self._admission.handshake(stream_id, now_s, self._draw())) is not None:
             self._refuse(stream_id, refusal)
             return
         try:

@@ -31,8 +31,9 @@ class RelayLimits:
         max_control_frames: Resets, replies and acknowledgements waiting to be written.
         max_authorization_bytes: Longest authorization that is shown to the registry.
         validation_s: How long the check of a harness key may take, repeats included.
-        failure_burst: Failed handshakes at once before new ones are refused unread.
+        failure_burst: Failed handshakes at once before new ones are refused unread, but for those drawn by lot.
         failure_refill_s: Time in which one failed handshake is forgiven.
+        strained_look_s: Time that one handshake costs which is drawn by lot: so many are looked at together, at most.
         handshake_s: How long a harness waits for the reply to its handshake.
         ping_interval_s: Time between keepalive pings.
         silence_s: How long a peer may be silent after a ping, and how long one write or one delivery may take.
@@ -57,6 +58,7 @@ class RelayLimits:
     validation_s: float = attrs.field(default=10.0, validator=gt(0))
     failure_burst: int = attrs.field(default=8, validator=gt(0))
     failure_refill_s: float = attrs.field(default=1.25, validator=gt(0))
+    strained_look_s: float = attrs.field(default=0.1, validator=gt(0))
     handshake_s: float = attrs.field(default=20.0, validator=gt(0))
     ping_interval_s: float = attrs.field(default=30.0, validator=gt(0))
     silence_s: float = attrs.field(default=60.0, validator=gt(0))

@@ -19,6 +19,7 @@ class ExecutorStatistics:
         frames_dropped: Frames that were no frames, or broke a rule, or were text.
         resets_refused: Resets of unknown ids that were not sent because too many waited.
         failures_counted: Handshakes that counted against the budget.
+        looked_by_lot: Handshakes that were drawn by lot while no more failures were borne.
         refusals: Handshakes and records refused, by their real cause.
     """
 
@@ -29,4 +30,5 @@ class ExecutorStatistics:
     frames_dropped: int
     resets_refused: int
     failures_counted: int
+    looked_by_lot: int
     refusals: dict[Cause, int]

@@ -114,13 +114,17 @@ async def keep_executor_connected(
                 raise
             what, why, retry_after_s = "registration failed", str(error), error.retry_after_s
         except DialFailed as error:
-            what, why, retry_after_s = "dial failed", str(error), error.retry_after_s
+            what, why, retry_after_s = "dial failed", _told(error), error.retry_after_s
             if _is_spent(error):
                 registration, at_once = None, has_worked
         wait_s = 0.0 if at_once else plan.delay_s(spread(), retry_after_s)
         plan = plan.failed()
         report(UpkeepEvent(what=what, why=why, retry_in_s=wait_s))
         await trio.sleep(wait_s)
+
+
+def _told(error: DialFailed) -> str:
+    return str(error) if error.request_id is None else f"{error} (x-request-id {error.request_id})"
 
 
 def _is_spent(error: DialFailed) -> bool:

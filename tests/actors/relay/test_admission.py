@@ -1,6 +1,8 @@
 """The handshake decisions of an executor, in the protocol's order."""
 
-from hypothesis import event, settings
+from random import Random
+
+from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -108,6 +110,70 @@ def test_too_many_failures_pause_handshakes_unread_and_time_forgives() -> None:
     assert admission.handshake("a", 11.0) == Refusal(Cause.PAUSED)
     assert admission.data("healthy", 11.0) is None
     assert admission.handshake("a", 15.0) is None
+
+
+def test_while_no_failure_is_borne_a_lot_decides_and_a_look_costs_the_next_ones_chance() -> None:
+    """Seen failing for a lot that costs nothing, and for one whose chance was there from the first moment."""
+    admission = Admission(LIMITS)
+    for _ in range(4):
+        admission.unreadable(10.0)
+
+    assert admission.handshake("a", 10.0, 0.0) == Refusal(Cause.PAUSED)
+    assert admission.handshake("a", 10.05, 0.51) == Refusal(Cause.PAUSED)
+    assert admission.handshake("a", 10.05, 0.49) is None
+    assert admission.handshake("b", 10.09, 0.0) == Refusal(Cause.PAUSED)
+    assert admission.handshake("b", 10.15, 0.49) is None
+    assert admission.handshake("c", 12.0, 0.99) is None
+    assert admission.looked_by_lot == 3
+
+
+def test_a_failure_while_none_is_borne_does_not_take_the_others_chance() -> None:
+    """Before, each failure began the wait anew. Mutant: each costs a look, also one that a lot has paid for."""
+    admission = Admission(LIMITS)
+    for step in range(40):
+        admission.unreadable(step * 0.05)
+
+    assert admission.handshake("a", 39 * 0.05, 0.99) is None
+
+
+@given(
+    st.integers(0, 2**32),
+    st.floats(0.3, 300),
+    st.sampled_from(["steady", "at random", "all at once", "as soon as there is a chance"]),
+)
+def test_nobody_who_fails_can_time_it_so_that_the_others_are_kept_out(seed: int, per_s: float, habit: str) -> None:
+    """Who comes once a second is looked at as often as those who fail, for each time that he comes; and all looks
+    together cost no more than the budget, the lots and their rates. Mutants: any draw wins once a look is paid for
+    (a threshold in the place of a lot: who comes right then takes each); a look costs no more than was paid.
+    """
+    random = Random(seed)
+    admission, seconds = Admission(RelayLimits(max_streams=10_000)), 60.0
+    events = sorted([*failures(random, per_s, habit, seconds), *((at + random.random(), "good") for at in range(60))])
+    looked = {"good": 0, "bad": 0}
+    for now_s, who in events:
+        if admission.handshake("x", now_s, random.random()) is None:
+            looked[who] += 1
+            if who == "bad":
+                admission.unreadable(now_s)
+    fair = min(1.0, 10 / (per_s + 1))
+    assert looked["good"] >= 60 * fair * 0.4 - 4
+    assert admission.looked_by_lot <= seconds / 0.1 + 5
+    assert looked["bad"] <= 8 + seconds / 0.1 + seconds / 1.25 + 5
+
+
+def failures(random: Random, per_s: float, habit: str, seconds: float) -> list[tuple[float, str]]:
+    count = int(per_s * seconds)
+    match habit:
+        case "steady":
+            times = [number / per_s for number in range(count)]
+        case "at random":
+            times = [random.uniform(0, seconds) for _ in range(count)]
+        case "all at once":
+            times = [float(int(number / per_s)) for number in range(count)]
+        case _:
+            # Where a bucket would hold its next whole token.
+            times = [min(seconds, (number // max(1, int(per_s * 0.1)) + 1) * 0.1) for number in range(count)]
+    return [(time, "bad") for time in times]
 
 
 def test_early_data_drops_the_handshake_and_is_counted_and_data_of_nobody_is_not() -> None:

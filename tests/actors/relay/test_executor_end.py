@@ -1,6 +1,7 @@
 """The executor end: many streams on one connection, none of which can hurt another."""
 
 import gc
+from functools import partial
 
 import pytest
 import trio
@@ -102,7 +103,9 @@ async def test_72_an_authorization_of_4097_bytes_is_reset_without_asking() -> No
         assert registry.calls == 1
 
 
-async def test_73_eight_tampered_handshakes_pause_handshakes_and_leave_streams_alone() -> None:
+async def test_73_eight_tampered_handshakes_pause_handshakes_and_leave_streams_alone(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
     async with raw() as (harness, end):
         channel = await harness.open("healthy")
         for number in range(8):
@@ -118,7 +121,9 @@ async def test_73_eight_tampered_handshakes_pause_handshakes_and_leave_streams_a
         assert end.statistics().failures_counted == 8
 
 
-async def test_74_early_data_drops_its_handshake_and_counts() -> None:
+async def test_74_early_data_drops_its_handshake_and_counts(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
     registry = Registry()
     async with raw(validate=registry) as (harness, end):
         for number in range(8):
@@ -131,6 +136,46 @@ async def test_74_early_data_drops_its_handshake_and_counts() -> None:
 
         assert end.statistics().refusals[Cause.EARLY_DATA] == 8
         assert registry.cancelled == 8, "a handshake that is dropped gives its place back at once"
+
+
+async def fail_again_and_again(harness: RawHarness, *, every_s: float, burst: int) -> None:
+    """Tamper with one handshake after the other; the answers are the reader's."""
+    number = 0
+    while True:
+        for _ in range(burst if number == 0 else 1):
+            _, request = harness.request(f"bad{number}")
+            await harness.send(f"bad{number}", Handshake(request[:-1] + bytes([request[-1] ^ 1])))
+            number += 1
+        await trio.sleep(every_s)
+
+
+@pytest.mark.parametrize("every_s", [1.25, 0.6, 0.2])
+async def test_one_insider_who_fails_slowly_keeps_nobody_out(
+    every_s: float, autojump_clock: trio.testing.MockClock
+) -> None:
+    """At one failure a second and a quarter the budget never fills again: before, that was enough to keep all out."""
+    async with raw() as (harness, end), trio.open_nursery() as insider:
+        insider.start_soon(partial(fail_again_and_again, harness, every_s=every_s, burst=9))
+        await trio.sleep(1)
+        for number in range(40):
+            await trio.sleep(every_s * 1.1)
+            assert await opened_in_time(harness, f"good{number}"), number
+        told = end.statistics()
+        assert told.streams == 40
+        assert told.looked_by_lot >= 40
+        insider.cancel_scope.cancel()
+
+
+async def opened_in_time(harness: RawHarness, stream_id: str) -> bool:
+    """Whether a handshake is answered with a reply; answers to others are passed over."""
+    initiator = await harness.shake(stream_id)
+    while True:
+        frame = await harness.receive()
+        if frame.stream_id == stream_id:
+            if isinstance(frame.body, Handshake):
+                initiator.read_response(frame.body.payload)
+                return True
+            return False
 
 
 async def test_78_a_handler_that_returns_resets_its_stream_after_its_last_words() -> None:

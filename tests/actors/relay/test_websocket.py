@@ -3,6 +3,7 @@
 Real protocol objects on streams in memory, on a virtual clock; one test dials a real socket.
 """
 
+import re
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 
@@ -24,6 +25,7 @@ from actors.relay import (
     WebSocketConnection,
     WebSocketDialer,
     cut_url,
+    new_request_id,
     retry_after_s,
 )
 from tests.support.cancelling import cancel_at_each_step
@@ -319,6 +321,33 @@ async def test_a_refused_dial_gives_status_and_retry_after_and_no_secret(
     assert (caught.value.status, caught.value.retry_after_s) == (status, expected)
     assert "ticket" not in str(caught.value) + repr(caught.value)
     assert "`ws://relay.example:8080/rendezvous/harness`" in str(caught.value)
+
+
+async def test_each_handshake_bears_a_request_id_of_its_own_where_one_is_made_and_errors_know_it() -> None:
+    seen: list[str | None] = []
+    failed: list[DialFailed] = []
+    for make in (new_request_id, new_request_id, None):
+        ours, theirs = trio.testing.memory_stream_pair()
+
+        async def reject(server: Server) -> None:
+            request = await server.next()
+            assert isinstance(request, Request)
+            found = dict(request.extra_headers).get(b"x-request-id")
+            seen.append(None if found is None else found.decode())
+            await server.send(RejectConnection(status_code=503, headers=[(b"content-length", b"0")]))
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(reject, Server(theirs))
+            try:
+                async with attrs.evolve(dialer(ours), request_id=make).dial(URL):
+                    pass
+            except DialFailed as error:
+                failed.append(error)
+
+    assert [re.fullmatch("req_[0-9a-f]{32}", one or "") is not None for one in seen] == [True, True, False]
+    assert seen[0] != seen[1]
+    assert [error.request_id for error in failed] == seen
+    assert "x-request-id" not in str(failed[0]), "the sentence is the one that peers know"
 
 
 async def dialled(ours: trio.abc.Stream, serve: object) -> None:
