@@ -157,9 +157,8 @@ class Link:
         body, provider = self._body, self._body.provider
         # An address that is fixed asks for no key, and a key pair costs more than all the rest of an environment.
         identity = None if provider is None or isinstance(provider, FixedEndpoint) else identity_of(body)
-        fetched, self._fetched = self._fetched, None
         # This machine has no provider: nobody needs to be asked how to reach it.
-        answer = fetched or (None if provider is None else await answer_of(provider, identity))
+        answer = self._fetched or (None if provider is None else await answer_of(provider, identity))
         self._peer = peer_of(answer)
         return LinkRequest(
             environment_id=body.life.environment_id,

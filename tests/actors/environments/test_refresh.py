@@ -9,15 +9,14 @@ Mutants planted one at a time in the library, each seen killed here or in `test_
  5. `Body.turn_to` leaves `EndLink` to the actor, which is busy with that very link;
  6. `Link.stop` does not tell the client why;
  7. `Body.turn_to` keeps no bundle, so that the attempt asks the provider again;
- 8. `Body.take_fetched` gives the bundle twice;
- 9. `Link.opened` takes any attempt for the one that counts;
-10. `hold_link` begins an attempt that was superseded before its actor came to it;
-11. `Body._tell` wakes only for another phase, so that who joined a superseded attempt goes on waiting;
-12. `refresh` does not ask for a status;
-13. `_ask` has no bound, or does not end with the environment;
-14. `_check` is left out, so that a bundle nobody can use costs the session;
-15. `Link._renew` does not remember whom the fresh bundle leads to;
-16. `refresh` asks the provider while the gate is pending.
+ 8. `Link.opened` takes any attempt for the one that counts;
+ 9. `hold_link` begins an attempt that was superseded before its actor came to it;
+10. `Body._tell` wakes only for another phase, so that who joined a superseded attempt goes on waiting;
+11. `refresh` does not ask for a status;
+12. `_ask` has no bound, or does not end with the environment;
+13. `_check` is left out, so that a bundle nobody can use costs the session;
+14. `Link._renew` does not remember whom the fresh bundle leads to;
+15. `refresh` asks the provider while the gate is pending.
 """
 
 from typing import Any

@@ -136,6 +136,7 @@ def test_a_failure_while_none_is_borne_does_not_take_the_others_chance() -> None
     assert admission.handshake("a", 39 * 0.05, 0.99) is None
 
 
+@settings(max_examples=30)
 @given(
     st.integers(0, 2**32),
     st.floats(0.3, 300),
@@ -156,7 +157,9 @@ def test_nobody_who_fails_can_time_it_so_that_the_others_are_kept_out(seed: int,
             if who == "bad":
                 admission.unreadable(now_s)
     fair = min(1.0, 10 / (per_s + 1))
-    assert looked["good"] >= 60 * fair * 0.4 - 4
+    assert looked["good"] >= 60 * fair * 0.5 - 5
+    if per_s <= 8 and habit in ("steady", "at random"):
+        assert looked["good"] >= 50
     assert admission.looked_by_lot <= seconds / 0.1 + 5
     assert looked["bad"] <= 8 + seconds / 0.1 + seconds / 1.25 + 5
 
