@@ -69,10 +69,15 @@ class Web:
         """Give a page that says nothing and waits for the client to go away."""
 
         async def wait(asked: Asked) -> None:
-            await asked.stream.receive_some()
-            self.hung_up.set()
+            if not await asked.stream.receive_some():
+                self.hung_up.set()
 
         return wait
+
+    async def wait_hung_up(self) -> None:
+        """Wait until a client that was still being answered has gone away."""
+        with trio.fail_after(10):
+            await self.hung_up.wait()
 
 
 async def _receive(stream: trio.SocketStream) -> Asked | None:

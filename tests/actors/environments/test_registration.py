@@ -102,11 +102,12 @@ async def test_a_cancelled_block_of_a_registration_is_told_and_is_nobodys_cause(
 )
 async def test_the_words_of_an_error_are_one_line_within_bounds(error: Exception, told: str, autojump_clock) -> None:
     async with open_manager_in_memory() as manager:
-        with contextlib.suppress(Exception), manager.register_deferred("tools", FailingProvider()):
+        with pytest.raises(type(error)) as caught, manager.register_deferred("tools", FailingProvider()):
             raise error
 
         with pytest.raises(EnvironmentUnavailable) as raised:
             await found(manager, "tools").wait_until_ready()
+        assert caught.value is error, "it comes out as it is"
         assert raised.value.message == f"environment registration ended before completion: {told}"
 
 

@@ -208,7 +208,7 @@ async def test_a_time_limit_ends_a_request_that_is_not_answered(world: World) ->
     code, text = await world.fault("/slow", timeoutMs=100)
 
     assert (code, text) == (-32603, f"http/request failed: error sending request for url ({world.web.url}/slow)")
-    await world.web.hung_up.wait()
+    await world.web.wait_hung_up()
 
 
 @pytest.mark.parametrize("path", ["/badgzip", "/cut"])
@@ -312,7 +312,7 @@ async def test_a_cancelled_request_hangs_up_on_the_server(world: World) -> None:
     assert await world.client.call("http/request/cancel", requestId="r") == {}
 
     assert (await world.client.answer(asked))["error"]["message"] == "http/request was cancelled"
-    await world.web.hung_up.wait()
+    await world.web.wait_hung_up()
     assert await world.client.call("http/request/cancel", requestId="nobody") == {}
 
 
@@ -326,7 +326,7 @@ async def test_a_lost_connection_hangs_up_on_the_server(world: World) -> None:
         params = {"method": "GET", "url": f"{world.web.url}/endless", "requestId": "r", "streamResponse": True}
         await other.call("http/request", **params)
 
-    await world.web.hung_up.wait()
+    await world.web.wait_hung_up()
 
 
 async def test_requests_do_not_hold_each_other_up_and_are_counted_and_told_without_their_paths(world: World) -> None:

@@ -24,6 +24,7 @@ from actors.harness import (
 from actors.harness._flow import ReadValve
 from actors.harness._http_bodies import IncomingBody
 from actors.protocol import HttpBodyDelta
+from tests.support.settling import until
 from tests.support.web import Asked, Web, open_web
 
 
@@ -199,7 +200,7 @@ async def test_leaving_the_block_hangs_up_on_the_server(world: World) -> None:
     async with world.client.http.stream("GET", f"{world.web.url}/endless") as answer:
         await answer.receive()
 
-    await world.web.hung_up.wait()
+    await world.web.wait_hung_up()
 
 
 async def test_a_cancelled_request_hangs_up_on_the_server(world: World) -> None:
@@ -207,11 +208,10 @@ async def test_a_cancelled_request_hangs_up_on_the_server(world: World) -> None:
     await world.client.http.get(f"{world.web.url}/ok")
     async with trio.open_nursery() as nursery:
         nursery.start_soon(world.client.http.get, f"{world.web.url}/slow")
-        while len(world.web.asked) < 2:
-            await trio.testing.wait_all_tasks_blocked(0.01)
+        await until(lambda: len(world.web.asked) == 2)
         nursery.cancel_scope.cancel()
 
-    await world.web.hung_up.wait()
+    await world.web.wait_hung_up()
 
 
 async def test_a_body_that_breaks_off_is_never_taken_for_a_whole_one(world: World) -> None:

@@ -285,58 +285,6 @@ async def test_an_endless_loop_of_microtasks_after_the_end_costs_its_process_onl
     assert (first.texts, first.error, second.texts) == (["done"], None, ["next"])
 
 
-async def test_nothing_of_a_cell_is_seen_by_the_next(channel: Channel, nursery: trio.Nursery) -> None:
-    peer = await open_peer(channel, nursery)
-    await peer.run(
-        "globalThis.left=1; Object.prototype.left=1; Promise.prototype.then=1; Array.prototype.push=null;"
-        "Error.prepareStackTrace=(e,s)=>{try{s[0].constructor.prototype.left=1;"
-        "Object.getPrototypeOf(Object.getPrototypeOf(s[0])).left=1}catch{};return s}; try{new Error().stack}catch{}"
-    )
-    seen = await peer.run(
-        "const seen=[globalThis.left,({}).left,typeof Promise.prototype.then,typeof [].push,"
-        "Error.prepareStackTrace];text(JSON.stringify(seen));Error.prepareStackTrace=(e,s)=>s;"
-        "text(String(new Error().stack[0].left))"
-    )
-
-    assert seen.texts == ['[null,null,"function","function",null]', "undefined"]
-
-
-NOTHING = "undefined undefined undefined"
-PROBE = "'return [typeof Deno, typeof process, typeof fetch].join(` `)'"
-ESCAPES = {
-    "helper": f"text.constructor({PROBE})()",
-    "promise of a tool": f"tools.t().constructor.constructor({PROBE})()",
-    "overflow": f"""(() => {{
-        let made; const f = () => {{ try {{ f() }} catch (e) {{ made ??= e.constructor.constructor({PROBE})() }} }};
-        f(); return made }})()""",
-    "overflow in a helper": f"""(() => {{
-        let caught; const f = () => {{ try {{ text(''); f() }} catch (e) {{ caught ??= e }} }};
-        f(); return typeof caught === 'object' ? caught.constructor.constructor({PROBE})() : '{NOTHING}' }})()""",
-    "import": f"""await import('node:fs').then((m) => 'got ' + typeof m.readFileSync, (e) => {{
-        try {{ return e.constructor.constructor({PROBE})() }} catch {{ return '{NOTHING}' }} }})""",
-    "call site": f"""(() => {{
-        Error.prepareStackTrace = (e, sites) => sites;
-        const site = new Error().stack[0];
-        try {{ return site.constructor.constructor({PROBE})() }} catch {{ return '{NOTHING}' }} }})()""",
-    "functions on the stack": f"""(() => {{
-        Error.prepareStackTrace = (e, sites) => sites;
-        for (const site of new Error().stack) {{
-            const found = site.getFunction?.() ?? site.getThis?.();
-            if (found?.constructor) return found.constructor.constructor({PROBE})() }}
-        return '{NOTHING}' }})()""",
-}
-
-
-@pytest.mark.parametrize("way", ESCAPES)
-async def test_a_cell_does_not_reach_the_engine_around_it(channel: Channel, nursery: trio.Nursery, way: str) -> None:
-    peer = await open_peer(channel, nursery)
-    await nursery.start(peer.answer_tools, silent)
-    seen = await peer.run(f"const answer={ESCAPES[way]};text('reached: '+answer);exit()", enabled_tools=[tool("t")])
-
-    assert seen.error is None
-    assert [text for text in seen.texts if text] == [f"reached: {NOTHING}"]
-
-
 WALK = """
 const own = Object.prototype, seen = new Set(), queue = [globalThis], foreign = [];
 Error.prepareStackTrace = (error, sites) => sites;
@@ -481,19 +429,16 @@ async def test_no_process_is_left_when_a_host_is_cancelled() -> None:
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="there is no node")
-async def test_node_runs_cells_behind_the_same_walls(nursery: trio.Nursery) -> None:
+async def test_node_runs_cells_and_is_stopped_as_the_engine_that_is_found_is(nursery: trio.Nursery) -> None:
     serve = functools.partial(serve_host, options=HostOptions(engine_path="node", warm_engines=1))
     endpoint: str = await nursery.start(serve, "grpc://127.0.0.1:0")
     async with open_channel(endpoint) as channel:
         peer = await open_peer(channel, nursery)
         await nursery.start(peer.answer_tools, echo)
         plain = await peer.run("text(await tools.t({a: 1})); store('k', 1)", enabled_tools=[tool("t")])
-        probes = [f"const answer={way};text('reached: '+answer);exit()" for way in ESCAPES.values()]
-        reached = [await peer.run(probe, enabled_tools=[tool("t")]) for probe in probes]
         endless = await peer.run("text(load('k')); for(;;);", yield_time_ms=500)
         _, ended = await peer.terminate(endless.cell_id)
         await peer.close()
 
     assert (plain.texts, plain.error) == (['{"a":1}'], None)
-    assert [[text for text in seen.texts if text] for seen in reached] == [[f"reached: {NOTHING}"]] * len(ESCAPES)
     assert (endless.texts, ended.outcome) == (["1"], "terminated")
