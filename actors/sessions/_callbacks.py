@@ -129,7 +129,10 @@ class Callbacks:
         size = message.ByteSize()
         if size <= MESSAGE_BYTES_MAX:
             return message
-        text = f"code-mode tool result of {size} bytes exceeds the {MESSAGE_BYTES_MAX}-byte gRPC message limit"
+        text = (
+            f"code-mode tool result of {size} bytes exceeds the {MESSAGE_BYTES_MAX}-byte gRPC message limit; "
+            "nothing of it was sent: ask the tool for it in parts"
+        )
         return self._failure(invocation_id, text)
 
     def _failure(self, invocation_id: str, text: str) -> wire.CompleteToolCallRequest:

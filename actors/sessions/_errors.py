@@ -1,5 +1,7 @@
 """What can go wrong with a code session. Each error holds facts; the texts are those other clients of the host use."""
 
+from typing import Final
+
 import attrs
 
 from actors import ActorsError
@@ -37,6 +39,13 @@ class SessionStopped(SessionsError):
         super().__init__("gRPC code-mode session closed")
 
 
+_TOO_LARGE: Final = (
+    "It was not sent again, and the rest cannot be fetched. Let the script put out less before each yield_control() "
+    "and wait for the parts, or open the session with OutputTruncation.SERVER; let a tool give what is too large for a "
+    "source."
+)
+
+
 class HostCallFailed(SessionsError):
     """The host answered a call with a failure."""
 
@@ -45,6 +54,9 @@ class HostCallFailed(SessionsError):
         self.operation: Operation = operation
         self.code: StatusCode = code
         self.message: str = message
+        if code is StatusCode.OUT_OF_RANGE:
+            # The text is the same for all clients; what to do about it stands beside it.
+            self.add_note(_TOO_LARGE)
 
 
 class HostUnavailable(HostCallFailed):

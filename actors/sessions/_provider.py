@@ -14,6 +14,7 @@ from actors.sessions._errors import InvalidEndpoint, SessionClosed
 from actors.sessions._journal import Journal
 from actors.sessions._session import Session, SessionCore
 from actors.sessions._values import SessionOptions
+from actors.sessions._wording import oversize_status
 from actors.sessions.grpc import Channel, ChannelOptions, Dial, open_channel
 
 
@@ -177,7 +178,10 @@ async def open_provider(
     if fault is not None:
         yield SessionProvider(fault)
         return
-    async with open_channel(url, options=channel_options, ssl_context=ssl_context, dial=dial) as channel:
+    options = channel_options or ChannelOptions()
+    limits = attrs.evolve(options.limits, oversize_status=oversize_status)
+    options = attrs.evolve(options, limits=limits)
+    async with open_channel(url, options=options, ssl_context=ssl_context, dial=dial) as channel:
         failure: BaseException | None = None
         try:
             async with trio.open_nursery() as nursery:

@@ -108,8 +108,8 @@ class SessionOptions:
         heartbeat_interval_s: How often an idle host is to say that it is there. Once one does, three missed ones mean
             that it is lost. None: silence means nothing.
         restore_stored_values: Keep a journal of what scripts store, and put it back when a host was lost
-            (`SessionReset.restored_keys`). Each script then has more before it in its first line, and a restored
-            session has used its first cell id.
+            (`SessionReset.restored_keys`). Each script then has more before it in its first line, whose columns shift
+            in the texts of errors; a restored session has used its first cell id.
     """
 
     output_truncation: OutputTruncation = OutputTruncation.CLIENT

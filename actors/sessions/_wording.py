@@ -6,7 +6,7 @@ Tests compare these texts, so metadata and transport never enter them.
 import enum
 from typing import Final
 
-from actors.sessions.grpc import StatusCode
+from actors.sessions.grpc import MessageTooLarge, Status, StatusCode
 
 MESSAGE_BYTES_MAX: Final = 512
 _CUT: Final = "..."
@@ -63,6 +63,16 @@ def cut_message(message: str) -> str:
     if len(data) <= MESSAGE_BYTES_MAX:
         return message
     return data[: MESSAGE_BYTES_MAX - len(_CUT)].decode("utf-8", "ignore") + _CUT
+
+
+def oversize_status(oversize: MessageTooLarge) -> Status:
+    """Say at either end that a message is over its limit, in the words of deployed hosts."""
+    which = "decoded" if oversize.inbound else "encoded"
+    return Status(
+        StatusCode.OUT_OF_RANGE,
+        f"Error, {which} message length too large: found {oversize.found_bytes} bytes, "
+        f"the limit is: {oversize.limit_bytes} bytes",
+    )
 
 
 def call_failed_text(operation: Operation, code: StatusCode, message: str) -> str:

@@ -110,7 +110,7 @@ class Channel:
         timeout_s: float | None = None,
     ) -> Reply[Response]:
         """Do as `unary`, and return the metadata of the answer as well."""
-        payload = checked(method, request, self._options.limits.message_bytes_max)
+        payload = checked(method, request, self._options.limits)
         more = metadata_to_headers(metadata)
         deadline_s = math.inf if timeout_s is None else trio.current_time() + timeout_s
         with trio.CancelScope(deadline=deadline_s):
@@ -168,7 +168,7 @@ class Channel:
         timeout_s: float | None = None,
     ) -> AsyncGenerator[ClientCall[Request, Response]]:
         """Send one request and receive any number of responses within a block; else as `open_call`."""
-        payload = checked(method, request, self._options.limits.message_bytes_max)
+        payload = checked(method, request, self._options.limits)
         async with self.open_call(method, metadata=metadata, timeout_s=timeout_s) as call:
             call.send_only(payload)
             yield call

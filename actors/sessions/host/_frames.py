@@ -22,6 +22,11 @@ Frame = list[Any]
 class BadFrame(ValueError):
     """An engine process wrote something that is no frame."""
 
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+        self.before: list[Frame] = []
+        """The frames that came whole before it."""
+
 
 def encode(frame: Frame) -> bytes:
     """Write one frame as JSON."""
@@ -54,6 +59,14 @@ class FrameDecoder:
                 return []
             data, self._held = bytes(self._held), bytearray()
         frames: list[Frame] = []
+        try:
+            self._read(data, frames)
+        except BadFrame as bad:
+            bad.before = frames
+            raise
+        return frames
+
+    def _read(self, data: bytes, frames: list[Frame]) -> None:
         at, size = 0, len(data)
         while (end := self._end_of_frame(data, at, size)) <= size:
             _, letter, cell = _HEAD.unpack_from(data, at)
@@ -67,11 +80,10 @@ class FrameDecoder:
         self._needed = end - at
         if at < size:
             self._held += data[at:]
-        return frames
 
     def _end_of_frame(self, data: bytes, at: int, size: int) -> int:
-        if size - at < _HEAD.size:
-            return max(size + 1, at + _HEAD.size)
+        if size - at < _LENGTH_BYTES:
+            return max(size + 1, at + _LENGTH_BYTES)
         length = int.from_bytes(data[at : at + _LENGTH_BYTES], "little")
         if length > FRAME_BYTES_MAX or length < _HEAD.size - _LENGTH_BYTES:
             raise BadFrame(f"a frame of {length} bytes; the limit is {FRAME_BYTES_MAX}")

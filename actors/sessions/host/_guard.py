@@ -231,6 +231,8 @@ class Guard:
         if not data:
             return False
         order = json.loads(data)
+        for descriptor in descriptors:
+            os.set_inheritable(descriptor, False)  # The program gets them as 0, 1 and 2, and in no other place.
         try:
             self._start(order, descriptors)
         except OSError as refused:
@@ -305,6 +307,7 @@ def main() -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)  # The host decides; it ends this by going.
     host = socket.socket(fileno=int(sys.argv[1]))
+    host.set_inheritable(False)  # Whoever has it can take orders for other programs, and their pipes with them.
     guard = Guard(host, Walls(json.loads(sys.argv[2])))
     try:
         guard.serve()

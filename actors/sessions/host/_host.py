@@ -10,16 +10,14 @@ import trio
 
 from actors.blocks import block
 from actors.sessions._wire import _methods as methods
+from actors.sessions._wording import oversize_status
 from actors.sessions.grpc import (
     RAW,
     Limits,
-    MessageTooLarge,
     Method,
     Route,
     Server,
     ServerOptions,
-    Status,
-    StatusCode,
     addresses_of,
     server_stream,
     unary,
@@ -316,17 +314,8 @@ async def serve_host(
 
 
 def _server_options() -> ServerOptions:
-    limits = Limits(concurrent_calls_max=_CALLS_MAX, oversize_status=_too_large)
+    limits = Limits(concurrent_calls_max=_CALLS_MAX, oversize_status=oversize_status)
     return ServerOptions(limits=limits, other_protocol=answer_http1)
-
-
-def _too_large(oversize: MessageTooLarge) -> Status:
-    which = "decoded" if oversize.inbound else "encoded"
-    return Status(
-        StatusCode.OUT_OF_RANGE,
-        f"Error, {which} message length too large: found {oversize.found_bytes} bytes, "
-        f"the limit is: {oversize.limit_bytes} bytes",
-    )
 
 
 def routes_for(service: CodeModeService) -> list[Route]:

@@ -21,6 +21,8 @@ _PIPE_BYTES: Final = 1024 * 1024
 _STDERR_BYTES_MAX: Final = 16 * 1024
 _PENDING_BYTES_MAX: Final = 256 * 1024 * 1024
 _REAP_S: Final = 10.0
+_MEMORY_SIGNS: Final = ("heap", "out of memory", "invalid size error")
+"""What V8 writes when it dies of a heap that is full, or of one thing that fits none."""
 
 
 class Listener(Protocol):
@@ -137,10 +139,17 @@ class EngineProcess:
                 self.after_read()
 
     def _take(self, data: bytes) -> None:
+        broken = False
         try:
-            for frame in self._decoder.feed(data):
+            frames = self._decoder.feed(data)
+        except BadFrame as bad:
+            frames, broken = bad.before, True
+        try:
+            for frame in frames:
                 self._take_frame(frame)
-        except (BadFrame, TypeError, ValueError, LookupError, AttributeError):
+        except (TypeError, ValueError, LookupError, AttributeError):
+            broken = True
+        if broken:
             # Whatever it wrote, it is not what the harness writes: the cell has broken it, and it is not used again.
             self.kill("exec runtime ended unexpectedly")
 
@@ -255,7 +264,7 @@ class EngineProcess:
         code = None if self._process is None else self._process.returncode
         words = self.stderr.lower()
         fatal = code in {-signal.SIGTRAP, -signal.SIGABRT, -signal.SIGILL, 133, 134}
-        if fatal and ("heap" in words or "out of memory" in words):
+        if fatal and any(sign in words for sign in _MEMORY_SIGNS):
             return f"exec cell ran out of memory: its JavaScript heap is limited to {self.heap_bytes} bytes"
         return "exec runtime ended unexpectedly"
 

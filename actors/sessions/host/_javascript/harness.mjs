@@ -123,10 +123,11 @@ function end(bridge) {
 
 function start(cell, source, tools, changes) {
   for (const [key, json] of changes) stored.set(key, json);
-  const bridge = { cell, live: true, inside: undefined };
+  const bridge = { cell, live: true, inside: undefined, unfit: IMPORTS.test(source) };
   const post = (kind, a, b, c) => {
     if (!bridge.live) return;
     const known = say[kind];
+    if (kind === 'done') b ||= bridge.unfit;
     if (known === undefined) write([kind, cell, a, b, c]);
     else known(cell, a, b, c);
     if (kind === 'done') end(bridge);
@@ -138,16 +139,24 @@ function start(cell, source, tools, changes) {
   evaluate(bridge, context, source).catch(() => bridge.live && post('done', 'exec runtime ended unexpectedly', true));
 }
 
+// With a hook for `import()` the engine keeps the context for ever. Only a cell that seems to call it has one, and its
+// process is not used again; any other call is refused by the engine, with an error of the cell's own realm.
+const IMPORTS = /\bimport\s*\(/;
+function refuseImport() { throw 'unsupported import in exec'; }
+
 async function evaluate(bridge, context, source) {
   const { inside } = bridge;
-  const fail = (text) => { if (bridge.live) { say.done(bridge.cell, text, false); end(bridge); } };
+  const fail = (text) => { if (bridge.live) { say.done(bridge.cell, text, bridge.unfit); end(bridge); } };
   // The module waits for a hidden one: its code then starts from a microtask, with a clean stack, and after the
   // reactions below were attached to its promise, so that no code of the cell can see them being attached.
   const secret = random(), prefix = `import"${secret}";`;
   const body = source.startsWith('#!') ? `//${source.slice(2)}` : source;
   let module;
   try {
-    module = new SourceTextModule(prefix + body, { context, identifier: 'exec_main.mjs', columnOffset: -prefix.length });
+    module = new SourceTextModule(prefix + body, {
+      context, identifier: 'exec_main.mjs', columnOffset: -prefix.length,
+      importModuleDynamically: bridge.unfit ? refuseImport : undefined,
+    });
   } catch (error) {
     return fail(`${error.name}: ${error.message}`);
   }

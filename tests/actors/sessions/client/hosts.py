@@ -14,11 +14,14 @@ import attrs
 import trio
 
 from actors.sessions._wire import code_mode_pb2 as wire
+from actors.sessions._wording import oversize_status
 from actors.sessions.grpc import (
     Abort,
+    Limits,
     Send,
     Server,
     ServerCall,
+    ServerOptions,
     StatusCode,
     addresses_of,
     listen_tcp,
@@ -422,7 +425,7 @@ class Serving:
 @asynccontextmanager
 async def serving(host: Host, *, port: int = 0, listener: trio.abc.Listener | None = None) -> AsyncIterator[Serving]:
     """Serve a host on a real socket, or on a listener given."""
-    server = Server(routes_of(SERVICE, host))
+    server = Server(routes_of(SERVICE, host), ServerOptions(limits=Limits(oversize_status=oversize_status)))
     if listener is None:
         [listener] = await listen_tcp("127.0.0.1", port)
         url = f"http://{addresses_of([listener])[0]}"

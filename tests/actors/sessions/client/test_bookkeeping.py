@@ -372,6 +372,7 @@ async def test_a_tool_result_over_the_message_limit_becomes_a_failure_naming_bot
     [text] = told(response)[1]
     assert text.startswith("caught code-mode tool result of 2")
     assert "exceeds the 1000-byte gRPC message limit" in text
+    assert "ask the tool for it in parts" in text
 
 
 async def test_an_input_that_was_not_given_is_told_from_null(host: Host, provider: SessionProvider) -> None:

@@ -8,6 +8,7 @@ import trio.testing
 
 from actors.sessions import (
     HostCallFailed,
+    HostUnavailable,
     Result,
     Session,
     SessionReset,
@@ -89,6 +90,8 @@ async def test_p09_a_broken_stream_is_never_taken_for_a_result(
 
 @pytest.mark.slow
 async def test_p11_a_result_over_the_limit_fails_alone(host: Host, autojump_clock: trio.testing.MockClock) -> None:
+    """Killed: an error that says no more than the limit; one that advises another try."""
+
     @host.script
     async def large(cell: Cell) -> None:
         cell.text("x" * sizes.pop(0))
@@ -99,8 +102,11 @@ async def test_p11_a_result_over_the_limit_fails_alone(host: Host, autojump_cloc
         session, other = await made.create_session(), await made.create_session()
         whole = await run(session, "large")
         for _ in range(2):
-            with pytest.raises(HostCallFailed, match=r"has \d+ bytes, the limit is 67108864"):
+            with pytest.raises(HostCallFailed, match=r"found \d+ bytes, the limit is: 67108864 bytes") as over:
                 await run(session, "large")
+            assert not isinstance(over.value, HostUnavailable)  # Trying again would not help.
+            assert "the rest cannot be fetched" in "".join(over.value.__notes__)
+            assert "wait for the parts" in "".join(over.value.__notes__)
             assert texts(await run(other, "still_live")) == ["still live"]
         with pytest.raises(HostCallFailed, match="67108864"):
             await run(session, "x" * (70 * MIB))

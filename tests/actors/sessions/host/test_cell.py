@@ -81,6 +81,20 @@ def test_a_retired_observer_makes_room_and_loses_nothing() -> None:
     assert [one.items for one in told] == [[TextItem("a")]]
 
 
+def test_a_result_whose_observer_is_gone_waits_for_the_next_one() -> None:
+    """Killed: an observer that is told although it was retired; a result that is dropped with it."""
+    cell, gone, told = Cell("1", WholeOutput), list[Outcome](), list[Outcome]()
+    first = observer_into(gone)
+    cell.observe(first)
+    cell.put([TextItem("a")])
+    cell.retire(first)
+    cell.finish("boom")
+    cell.observe(observer_into(told))
+
+    assert gone == []
+    assert [(one.ending, one.items, one.error) for one in told] == [(Ending.COMPLETED, [TextItem("a")], "boom")]
+
+
 STEPS = st.lists(st.sampled_from(["put", "observe", "retire", "yield", "finish", "terminate"]), max_size=30)
 
 

@@ -1,11 +1,14 @@
 """Which engine is found, and what is said when there is none."""
 
+import json
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from actors.sessions.host import EngineNotFound, find_engine
+from actors.sessions.host import EngineNotFound, _engines, find_engine
+from tests.actors.sessions.host.engines import ENGINES
 
 
 def test_an_engine_that_was_named_is_the_only_one_looked_at(tmp_path: Path) -> None:
@@ -103,3 +106,49 @@ def test_where_there_is_none_each_place_is_named_and_both_extras(site: Path) -> 
     )
     assert "'greenroom[sessions]'" in str(missing.value)
     assert "'greenroom[sessions-node]'" in str(missing.value)
+
+
+# Run in place of the harness, with its command line and nothing else around it: what it can do, the harness could do.
+TRIES = """
+import fs from 'node:fs';
+import net from 'node:net';
+import child from 'node:child_process';
+import workers from 'node:worker_threads';
+const ways = {
+  read: () => fs.readFileSync('/etc/passwd'),
+  list: () => fs.readdirSync('/'),
+  write: () => fs.writeFileSync('escaped', ''),
+  program: () => { const ran = child.spawnSync('/bin/true'); if (ran.error) throw ran.error },
+  worker: () => new workers.Worker('1', { eval: true }),
+  environment: () => { if (globalThis.Deno) Deno.env.get('HOME') },
+  system: () => { if (globalThis.Deno) Deno.hostname() },
+  native: () => { if (globalThis.Deno) Deno.dlopen('libc.so.6', {}) },
+};
+const worked = [];
+for (const [name, way] of Object.entries(ways)) { try { way(); worked.push(name) } catch {} }
+const told = (extra) => { console.log(JSON.stringify([...worked, ...extra])); process.exit(0) };
+try {
+  const socket = net.connect(9, '127.0.0.1', () => told(['network']));
+  socket.on('error', (error) => told(error.code === 'ECONNREFUSED' ? ['network'] : []));
+} catch { told([]) }
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", ENGINES)
+def test_the_engine_itself_refuses_what_it_can_refuse(
+    path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second wall, behind the context and before the system's. node's leaves network and environment open.
+
+    Killed: an engine that is started with a permission.
+    """
+    probe = tmp_path / "harness.mjs"
+    probe.write_text(TRIES)
+    monkeypatch.setattr(_engines, "HARNESS", probe)
+    engine = find_engine(path)
+    ran = subprocess.run(engine.command(64 * 1024 * 1024), cwd=tmp_path, capture_output=True, text=True, timeout=60)
+
+    # A worker of deno may do as much as its parent, which is nothing.
+    left_open = {"deno": {"worker"}, "node": {"environment", "system", "native", "network"}}
+    assert {*json.loads(ran.stdout)} <= left_open[engine.kind], ran.stderr

@@ -46,6 +46,12 @@ for name, attempt in tries.items():
         print(name, "worked")
     except (OSError, PermissionError):
         print(name, "refused")
+def is_open(number):
+    try:
+        return bool(os.fstat(number))
+    except OSError:
+        return False
+print("open", "-".join(str(number) for number in range(256) if is_open(number)))
 pathlib.Path("own").write_text("")
 print("own place", "worked", flush=True)
 """
@@ -76,6 +82,7 @@ async def ended(handle: int) -> None:
 async def test_a_process_behind_the_walls_reaches_nothing_but_its_own_place(
     launcher: GuardLauncher, tmp_path: Path
 ) -> None:
+    """Killed: descriptors of the guard that the program inherits, the socket to the host among them."""
     process, walls = await launcher.start([sys.executable, "-I", "-S", "-c", PROBE], {}, str(tmp_path))
     if set(walls.active) != set(WALLS):
         pytest.skip(f"this system has not all of them: {dict(walls.missing)}")
@@ -83,6 +90,7 @@ async def test_a_process_behind_the_walls_reaches_nothing_but_its_own_place(
 
     lines = dict(line.rsplit(" ", 1) for line in said.splitlines())
     assert lines.pop("own place") == "worked"
+    assert lines.pop("open") == "0-1-2"
     assert set(lines.values()) == {"refused"}, lines
     assert await process.wait() == 0
 

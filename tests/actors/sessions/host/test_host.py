@@ -285,48 +285,6 @@ async def test_an_endless_loop_of_microtasks_after_the_end_costs_its_process_onl
     assert (first.texts, first.error, second.texts) == (["done"], None, ["next"])
 
 
-WALK = """
-const own = Object.prototype, seen = new Set(), queue = [globalThis], foreign = [];
-Error.prepareStackTrace = (error, sites) => sites;
-queue.push(new Error().stack, import.meta, tools.t(), as_settled([]), (async () => {})(), (function* () {})());
-try { null.x } catch (error) { queue.push(error) }
-await import('node:fs').catch((error) => queue.push(error, error.stack));
-while (queue.length > 0) {
-  const thing = queue.pop();
-  if ((typeof thing !== 'object' && typeof thing !== 'function') || thing === null || seen.has(thing)) continue;
-  seen.add(thing);
-  let top = thing;
-  for (let next; (next = Object.getPrototypeOf(top)) !== null;) top = next;
-  // A call site is made anew for each error; what it inherits from is not.
-  const site = typeof thing.getLineNumber === 'function' && !Object.hasOwn(thing, 'getLineNumber');
-  if (top !== own && thing !== top && !site && !Object.isFrozen(thing)) foreign.push(String(Object.keys(thing)));
-  if (thing !== own && thing === top && typeof thing.hasOwnProperty === 'function' && !Object.isFrozen(thing)) {
-    foreign.push('a root that can be written');
-  }
-  queue.push(Object.getPrototypeOf(thing));
-  for (const key of Reflect.ownKeys(thing)) {
-    const { value, get, set } = Object.getOwnPropertyDescriptor(thing, key);
-    queue.push(value, get, set);
-  }
-  for (const name of ['getThis', 'getFunction']) {
-    try { if (typeof thing[name] === 'function') queue.push(thing[name]()) } catch {}
-  }
-}
-text(`${seen.size > 500}`); text(JSON.stringify(foreign));
-"""
-
-
-async def test_nothing_that_belongs_to_the_harness_can_be_written_from_a_cell(
-    channel: Channel, nursery: trio.Nursery
-) -> None:
-    peer = await open_peer(channel, nursery)
-    await nursery.start(peer.answer_tools, silent)
-    seen = await peer.run(WALK, enabled_tools=[tool("t")])
-
-    assert seen.error is None
-    assert seen.texts == ["true", "[]"]
-
-
 @pytest.mark.slow
 async def test_65_mib_of_error_are_cut_as_recorded(channel: Channel, nursery: trio.Nursery) -> None:
     peer = await open_peer(channel, nursery, **SERVER)

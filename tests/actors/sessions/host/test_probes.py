@@ -5,7 +5,6 @@ What a probe reaches, it says itself: `reached` is a text with what it found of 
 
 # ruff: noqa: E501  # Probes are easier to read on one line.
 import functools
-import shutil
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -15,12 +14,9 @@ import trio
 from actors.sessions._wire import code_mode_pb2 as wire
 from actors.sessions.grpc import Channel, open_channel
 from actors.sessions.host import HostOptions, serve_host
+from tests.actors.sessions.host.engines import ENGINES
 from tests.actors.sessions.host.peer import open_peer, tool
 
-ENGINES = [
-    pytest.param(None, id="found"),
-    pytest.param("node", id="node", marks=pytest.mark.skipif(shutil.which("node") is None, reason="there is no node")),
-]
 AROUND = "[typeof Deno, typeof process, typeof require, typeof fetch].join(` `)"
 NOTHING = "undefined undefined undefined undefined"
 MAKE = f"'return {AROUND}'"
@@ -83,6 +79,9 @@ ESCAPES = {
         return '{NOTHING}' }})()""",
     "refused import": f"""await import('node:fs').then((m) => 'got ' + typeof m.readFileSync, (e) => {{
         try {{ return e.constructor.constructor({MAKE})() }} catch {{ return '{NOTHING}' }} }})""",
+    "promise of a refused import": f"""(() => {{
+        const refused = import('x'); refused.catch(() => {{}});
+        try {{ return refused.constructor.constructor({MAKE})() }} catch {{ return '{NOTHING}' }} }})()""",
     "import from a made function": f"""await Function('return import("node:fs")')().then((m) => 'got it', (e) => {{
         try {{ return e.constructor.constructor({MAKE})() }} catch {{ return '{NOTHING}' }} }})""",
 }
@@ -143,7 +142,72 @@ ENDINGS = {
     "a call nobody waits for": "tools.t(); text('end')",
     "a timer nobody waits for": "setTimeout(() => { throw 1 }, 1e6); text('end')",
     "an exit within a call": "text('end'); [3, 1, 2].sort(() => exit())",
+    "two million microtasks": "(async () => { for (let i = 0; i < 2e6; i++) await null })(); text('end'); exit()",
+    "helpers once it is over": (
+        "(async () => { for (let i = 0; i < 100; i++) await null; text('left'); notify('left'); store('trap', 1); tools.t();"
+        " setTimeout(() => store('trap', 1), 0) })(); text('end'); exit()"
+    ),
+    "hijacked promises": (
+        "const trap = { get() { store('trap', 1) }, configurable: true };"
+        "for (const name of ['then', 'catch']) Object.defineProperty(Object.prototype, name, trap);"
+        "Object.defineProperty(Promise, Symbol.species, trap); Object.defineProperty(Promise.prototype, 'constructor', trap);"
+        "text('end')"
+    ),
 }
+
+# What a cell may rely on, whichever engine runs it: what it puts out, and how it ends.
+SAYS: dict[str, tuple[str, list[str], str | None]] = {
+    "top-level await": ("text(await Promise.resolve(1))", ["1"], None),
+    "static import": ("import 'node:fs'; text(1)", [], "Unsupported import in exec: node:fs"),
+    "static import of a file": ("import x from './harness.mjs'; text(1)", [], "Unsupported import in exec: ./harness.mjs"),
+    "static import of data": ("import 'data:text/javascript,1'", [], "Unsupported import in exec: data:text/javascript,1"),
+    "import": ("await import('node:fs').catch((e) => text([typeof e, e]))", ['["string","unsupported import in exec"]'], None),
+    "import from eval": ("await eval('import(`x`)').catch((e) => text(e))", ["unsupported import in exec"], None),
+    "uncaught import": ("await import('./x.mjs')", [], "unsupported import in exec"),
+    "import made of pieces": ("await Function('return imp' + 'ort(`x`)')()", [], "unsupported import in exec"),
+    "deep recursion": ("const f = () => f(); try { f() } catch (e) { text(e instanceof RangeError) }", ["true"], None),
+    "a million nested arrays": ("JSON.parse('['.repeat(1e6) + ']'.repeat(1e6)); text('read')", ["read"], None),
+    "a text too long": ("try { 'x'.repeat(2 ** 30) } catch (e) { text(e instanceof RangeError) }", ["true"], None),
+    "made functions": ("text(eval('1+1') + Function('return 3')())", ["5"], None),
+    "dates": (
+        ("text(new Date(Date.UTC(2025, 0, 2, 3, 4, 5)).toLocaleString('fr-FR', { timeZone: 'UTC', weekday: 'long', month: 'long',"
+        " year: 'numeric', day: 'numeric', hour: '2-digit', minute: '2-digit', second: '2-digit' }))"),
+        ["jeudi 2 janvier 2025 \u00e0 03:04:05"],
+        None,
+    ),
+    "circular": (
+        "const a = {}; a.a = a; try { text(a) } catch (e) { text(e.split('\\n')[0]) }",
+        ["TypeError: Converting circular structure to JSON"],
+        None,
+    ),
+    "half a code point": ("text('a\\ud800')", ["a\ufffd"], None),
+    "nul": ("text('a\\0b')", ["a\0b"], None),
+    "first line of a program": ("#!/usr/bin/env node\ntext(1)", ["1"], None),
+    "stack": (
+        "function f() { throw new Error('e') }\n  f()",
+        [],
+        "Error: e\n    at f (exec_main.mjs:1:22)\n    at exec_main.mjs:2:3",
+    ),
+    "stack before the first await": ("text(new Error('e').stack)", ["Error: e\n    at exec_main.mjs:1:6"], None),
+    "stack in a helper": (
+        "text({ get a() { text(new Error('e').stack.split('\\n').length > 1); return 1 } })", ["true", '{"a":1}'], None,
+    ),
+    "absent": (
+        ("text(['console', 'Atomics', 'SharedArrayBuffer', 'WebAssembly', 'Temporal', 'require', 'process', 'fetch', 'URL', 'Deno',"
+        "'TextEncoder', 'setInterval', 'setImmediate', 'queueMicrotask', 'structuredClone', 'performance', 'crypto', 'atob',"
+        "'ShadowRealm', 'navigator', 'Buffer', 'global', 'self', 'window'].filter((name) => name in globalThis))"),
+        ["[]"],
+        None,
+    ),
+    "own globals": (
+        "text(Object.getOwnPropertyNames(globalThis).filter((n) => Object.getOwnPropertyDescriptor(globalThis, n).enumerable).length)",
+        ["16"],
+        None,
+    ),
+    "quick globals": (  # With an interceptor in the way, a million calls take a hundred times as long.
+        "const from = Date.now(); for (let i = 0; i < 1e6; i++) Math.abs(i); text(Date.now() - from < 1000)", ["true"], None,
+    ),
+}  # fmt: skip
 
 
 async def answer(call: wire.ToolCall) -> Any:
@@ -197,3 +261,98 @@ async def test_no_end_of_a_cell_harms_its_process_or_runs_its_code_later(
         ends[ending] = (seen.texts + after.texts, seen.error)
 
     assert {ending: end for ending, end in ends.items() if end != (["end", "undefined"], None)} == {}
+
+
+@pytest.mark.slow
+async def test_a_cell_may_rely_on_the_same_whichever_engine_runs_it(engine: Channel, nursery: trio.Nursery) -> None:
+    """Killed: an import that is refused with an error of the engine; a stack with frames of the harness."""
+    peer = await open_peer(engine, nursery)
+    said: dict[str, tuple[list[str], str | None]] = {}
+    for what, (source, _, _) in SAYS.items():
+        seen = await peer.run(source, yield_time_ms=20_000)
+        said[what] = (seen.texts, seen.error)
+
+    assert {what: seen for what, seen in said.items() if seen != SAYS[what][1:]} == {}
+
+
+@pytest.mark.slow
+async def test_after_its_end_nothing_of_a_cell_is_told_or_called(engine: Channel, nursery: trio.Nursery) -> None:
+    """Killed: helpers that are not cut off from the host when their cell ends."""
+    peer = await open_peer(engine, nursery)
+    await nursery.start(peer.answer_tools, answer)
+    await peer.run(ENDINGS["helpers once it is over"], enabled_tools=[tool("t")])
+    await peer.until_closed(1)
+    after = await peer.run("text(typeof load('trap'))")
+
+    assert (peer.notifications, peer.calls, after.texts) == ([], [], ["undefined"])
+
+
+WALK = """
+const own = Object.prototype, seen = new Set(), queue = [globalThis], foreign = [];
+Error.prepareStackTrace = (error, sites) => sites;
+queue.push(new Error().stack, import.meta, tools.t(), as_settled([]), (async () => {})(), (function* () {})());
+try { null.x } catch (error) { queue.push(error) }
+const refused = import('node:fs');
+queue.push(refused);
+await refused.catch((error) => queue.push(error, error.stack));
+while (queue.length > 0) {
+  const thing = queue.pop();
+  if ((typeof thing !== 'object' && typeof thing !== 'function') || thing === null || seen.has(thing)) continue;
+  seen.add(thing);
+  let top = thing;
+  for (let next; (next = Object.getPrototypeOf(top)) !== null;) top = next;
+  // A call site is made anew for each error; what it inherits from is not.
+  const site = typeof thing.getLineNumber === 'function' && !Object.hasOwn(thing, 'getLineNumber');
+  if (top !== own && thing !== top && !site && !Object.isFrozen(thing)) foreign.push(String(Object.keys(thing)));
+  if (thing !== own && thing === top && typeof thing.hasOwnProperty === 'function' && !Object.isFrozen(thing)) {
+    foreign.push('a root that can be written');
+  }
+  queue.push(Object.getPrototypeOf(thing));
+  for (const key of Reflect.ownKeys(thing)) {
+    const { value, get, set } = Object.getOwnPropertyDescriptor(thing, key);
+    queue.push(value, get, set);
+  }
+  for (const name of ['getThis', 'getFunction']) {
+    try { if (typeof thing[name] === 'function') queue.push(thing[name]()) } catch {}
+  }
+}
+text(`${seen.size > 500}`); text(JSON.stringify(foreign));
+"""
+
+
+@pytest.mark.slow
+async def test_nothing_that_belongs_to_the_harness_can_be_written_from_a_cell(
+    engine: Channel, nursery: trio.Nursery
+) -> None:
+    """Everything that can be reached from a cell is walked. Killed: a main realm that is not frozen."""
+    peer = await open_peer(engine, nursery)
+    await nursery.start(peer.answer_tools, answer)
+    seen = await peer.run(WALK, enabled_tools=[tool("t")])
+
+    assert seen.error is None
+    assert seen.texts == ["true", "[]"]
+
+
+@pytest.mark.slow
+async def test_large_texts_pass_both_ways_and_a_small_heap_is_enough_for_small_cells(
+    engine: Channel, nursery: trio.Nursery
+) -> None:
+    small = await open_peer(
+        engine, nursery, cell_execution_limits=wire.SessionCellExecutionLimits(max_heap_size_bytes=16 * 1024 * 1024)
+    )
+    peer = await open_peer(engine, nursery, output_truncation=wire.OUTPUT_TRUNCATION_SERVER)
+    client = await open_peer(engine, nursery)
+
+    async def give(_: wire.ToolCall) -> str:
+        return "x" * 4_194_304
+
+    await nursery.start(client.answer_tools, give)
+    out = await client.run("text('x'.repeat(8 * 1024 * 1024))", yield_time_ms=60_000)
+    back = await client.run("text((await tools.t()).length)", enabled_tools=[tool("t")], yield_time_ms=60_000)
+    thrown = await peer.run("throw 'begin:' + 'X'.repeat(65 * 1024 * 1024) + ':end'", yield_time_ms=60_000)
+    cell = await small.run("const a = []; for (let i = 0; i < 1e5; i++) a.push(i); text(a.length)")
+
+    assert [len(text) for text in out.texts] == [8 * 1024 * 1024]
+    assert (back.texts, cell.texts) == (["4194304"], ["100000"])
+    assert thrown.error is not None
+    assert (thrown.error[:6], thrown.error[-4:], len(thrown.error.encode())) == ("begin:", ":end", 65_536)
