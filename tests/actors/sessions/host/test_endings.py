@@ -16,7 +16,7 @@ import trio
 
 from actors.sessions._wire import code_mode_pb2 as wire
 from actors.sessions.grpc import open_channel
-from actors.sessions.host import HostOptions, _engine_shelf, _engines, _launching, serve_host
+from actors.sessions.host import HostOptions, _engines, _launching, _pool, serve_host
 from tests.actors.sessions.host.engines import ENGINES, IN_PROC, engine_pids, gone, handle_of
 from tests.actors.sessions.host.peer import Peer, Seen, open_peer, tool
 
@@ -42,8 +42,10 @@ class End:
 
 @pytest.fixture(autouse=True)
 def _patient_host(monkeypatch: pytest.MonkeyPatch) -> None:
-    # A busy machine may keep a process from coming to rest in its usual time, which is no fault of the process.
-    monkeypatch.setattr(_engine_shelf, "_QUIET_S", 1.0)
+    # A busy machine may keep a process from coming to rest in its usual time, which is no fault of the process; and
+    # its session's next cell is to wait for that one, not to take another.
+    monkeypatch.setattr(_pool, "_START_AT_FIRST_S", 1.0)
+    monkeypatch.setattr(_pool, "_SMOOTHING", 0.0)
 
 
 class House:
@@ -57,7 +59,8 @@ class House:
         with trio.fail_after(PATIENCE_S):
             with handle_of(self.ours) as process:
                 seen = await run(process)
-                await gone(process)
+                with trio.move_on_after(5):  # What is seen then says more than that it took too long.
+                    await gone(process)
             after, other = await self.peer.run("text(load('k'))"), await self.other.run("text(load('k'))")
             now = engine_pids() - {self.others}
             replaced, stayed = self.ours not in now, self.others in engine_pids()
