@@ -127,6 +127,11 @@ class WebSocketConnection:
         self._lost: tuple[DisconnectReason, str] | None = None
         # Answers to what the peer asks are written by tasks of their own: who reads must not wait for a peer to read.
         self._start_soon: Callable[..., None] | None = None
+        # The latest ping that nobody answers yet, and whether a task answers them.
+        self._ping: bytes | None = None
+        self._is_answering = False
+        self.pongs_merged: int = 0
+        """Pings answered only together with a later one: the peer did not read."""
 
     async def send(self, frame: bytes) -> None:
         """Write one frame; a write that takes longer than the silence limit ends the connection."""
@@ -226,7 +231,7 @@ class WebSocketConnection:
     def _heed(self, event: Ping | Pong | Closed) -> None:
         match event:
             case Ping(payload=payload):
-                self._write_soon(encode_frame(Opcode.PONG, payload, os.urandom(4)))
+                self._answer(payload)
             case Pong():
                 self._liveness = self._liveness.ponged(trio.current_time())
             case Closed(code=code):
@@ -239,6 +244,20 @@ class WebSocketConnection:
         """The peer broke a rule of framing: tell it which, and read nothing more."""
         self._write_soon(encode_close(fault.code, "", os.urandom(4)))
         return self._loss(DisconnectReason.READ_ERROR)
+
+    def _answer(self, ping: bytes) -> None:
+        # Only the latest that waits: a peer that pings and does not read cannot fill our memory (RFC 6455, 5.5.3).
+        self.pongs_merged += self._ping is not None
+        self._ping = ping
+        if not self._is_answering and self._start_soon is not None:
+            self._is_answering = True
+            self._start_soon(self._answer_pings)
+
+    async def _answer_pings(self) -> None:
+        while (ping := self._ping) is not None:
+            self._ping = None
+            await self._write_aside(encode_frame(Opcode.PONG, ping, os.urandom(4)))
+        self._is_answering = False
 
     def _write_soon(self, data: bytes) -> None:
         if self._start_soon is not None:

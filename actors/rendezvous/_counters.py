@@ -27,6 +27,7 @@ class Counters:
         bytes_to_harnesses: Their size.
         frames_dropped: Frames that were none, were text, or named a stream that is not theirs.
         frames_without_stream: Frames of an executor for a harness that is gone.
+        pongs_merged: Pings answered only together with a later one: their peer did not read.
         validations_passed: Harness keys found good.
         validations_failed: Harness keys found bad, expired or used.
     """
@@ -48,6 +49,7 @@ class Counters:
     bytes_to_harnesses: int = 0
     frames_dropped: int = 0
     frames_without_stream: int = 0
+    pongs_merged: int = 0
     validations_passed: int = 0
     validations_failed: int = 0
 

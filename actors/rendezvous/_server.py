@@ -289,7 +289,7 @@ class Rendezvous:
         return partial(self._socket, stream, upgrade.early)
 
     def _socket(self, stream: trio.abc.Stream, early: bytes, source: FrameSource) -> ServerWebSocket:
-        return ServerWebSocket(stream, early, source, self._nursery, self._limits)
+        return ServerWebSocket(stream, early, source, self._nursery, self._limits, self._counters)
 
     async def _refuse_dial(self, stream: trio.abc.Stream, status: int, *, retry_after_s: float | None = None) -> None:
         self._counters.dials_refused += 1

@@ -13,6 +13,7 @@ from wsproto.handshake import H11Handshake
 from wsproto.utilities import LocalProtocolError, RemoteProtocolError
 
 from actors.relay import Liveness, LivenessAction
+from actors.rendezvous._counters import Counters
 from actors.rendezvous._limits import RendezvousLimits
 from actors.websocket import (
     Closed,
@@ -70,9 +71,9 @@ def accept_upgrade(headers: list[tuple[bytes, bytes]], target: str) -> bytes:
 class ServerWebSocket:
     """One accepted WebSocket."""
 
-    __slots__ = ("_control", "_decoder", "_limits", "_liveness", "_nursery", "_reading_s", "_receive_bytes",
-                 "_said_close", "_source", "_stream", "_why", "_writing", "_writing_since_s", "_written",
-                 "bytes_received", "bytes_sent")  # fmt: skip
+    __slots__ = ("_control", "_counters", "_decoder", "_limits", "_liveness", "_nursery", "_pong", "_reading_s",
+                 "_receive_bytes", "_said_close", "_source", "_stream", "_why", "_writing", "_writing_since_s",
+                 "_written")  # fmt: skip
 
     def __init__(
         self,
@@ -81,12 +82,15 @@ class ServerWebSocket:
         source: FrameSource,
         nursery: trio.Nursery,
         limits: RendezvousLimits,
+        counters: Counters,
     ) -> None:
         self._stream, self._source = stream, source
-        self._nursery, self._limits = nursery, limits
+        self._nursery, self._limits, self._counters = nursery, limits, counters
         self._liveness = Liveness.begin(limits.ping_interval_s, limits.silence_s, trio.current_time())
-        # Answers to pings, pings and the close, as bytes: they go before the next frame.
+        # Pings and the close, as bytes: they go before the next frame.
         self._control: list[bytes] = []
+        # The answer to the latest ping: a peer that pings and does not read cannot fill our memory (RFC 6455, 5.5.3).
+        self._pong: bytes = b""
         # Holds what was read and not looked at: at most what one read gave.
         self._decoder = FrameDecoder(message_bytes_max=limits.max_frame_bytes)
         self._decoder.feed(early)
@@ -100,8 +104,6 @@ class ServerWebSocket:
         # When the wait for the peer began, or None while what came is not consumed.
         self._reading_s: float | None = None
         self._why: str | None = None
-        self.bytes_received = 0
-        self.bytes_sent = 0
 
     async def receive(self) -> bytes | None:
         """Wait for the next binary message; None stands for a text message, which means nothing here.
@@ -139,14 +141,15 @@ class ServerWebSocket:
             self._reading_s = None
         if not data:
             raise self._end("hung up")
-        self.bytes_received += len(data)
         self._receive_bytes = _RECEIVE_BYTES if len(data) >= _RECEIVE_BYTES_FIRST else _RECEIVE_BYTES_FIRST
         self._decoder.feed(data)
 
     def _heed(self, event: Ping | Pong | Closed) -> None:
         match event:
             case Ping(payload=payload):
-                self._write_soon(encode_frame(Opcode.PONG, payload))
+                self._counters.pongs_merged += bool(self._pong)
+                self._pong = encode_frame(Opcode.PONG, payload)
+                self.wake()
             case Pong():
                 self._liveness = self._liveness.ponged(trio.current_time())
             case Closed(code=code):
@@ -171,7 +174,6 @@ class ServerWebSocket:
                 # Also when all is cancelled: what was begun, and the goodbye, go out. `close` cuts what takes too long.
                 with trio.fail_after(self._limits.silence_s, shield=True):
                     await self._stream.send_all(batch)
-                self.bytes_sent += len(batch)
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             self._end("write error")
             await trio.aclose_forcefully(self._stream)
@@ -188,8 +190,8 @@ class ServerWebSocket:
         parts: list[bytes] = []
         size = 0
         while size < _BATCH_BYTES:
-            if self._control:
-                data, self._control = b"".join(self._control), []
+            if self._control or self._pong:
+                data, self._control, self._pong = self._pong + b"".join(self._control), [], b""
             elif self._why is None and (frame := self._source.next_frame()) is not None:
                 parts.append(_header(len(frame)))
                 data = frame

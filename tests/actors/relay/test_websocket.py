@@ -219,6 +219,21 @@ async def test_a_ping_of_the_peer_is_answered() -> None:
         assert await server.next() == Pong(b"are you there")
 
 
+async def test_a_peer_that_pings_and_does_not_read_costs_one_task_and_one_answer() -> None:
+    """Mutant killed, as it was before: a task for each ping, for as long as the write before may take."""
+    async with connected(capacity=0) as (connection, server), trio.open_nursery() as nursery:
+        nursery.start_soon(Reader(connection).run)
+        await trio.testing.wait_all_tasks_blocked()
+        for number in range(100):
+            await server.send(Ping(b"%d" % number))
+            await trio.testing.wait_all_tasks_blocked()
+        answers = [await server.next() for _ in range(2)]
+
+        assert answers == [Pong(b"0"), Pong(b"99")]
+        assert connection.pongs_merged == 98
+        nursery.cancel_scope.cancel()
+
+
 async def test_a_message_above_the_limit_ends_the_connection() -> None:
     async with connected() as (connection, server):
         await server.send(BytesMessage(bytes(256 * 1024)))
