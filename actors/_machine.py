@@ -140,20 +140,22 @@ class EventSeen(enum.Enum):
     NEW_STATE = 1
 
 
-@attrs.define
 class Step:
     """What one event led to, with those it inserted."""
 
-    machine: Any
-    """The next value."""
-    effects: list[Any] = attrs.field(factory=list[Any])
-    """What the actor must carry out, in order; may hold `StopActor`."""
-    timers: list[TimerOrder | EventSeen] = attrs.field(factory=list[TimerOrder | EventSeen])
-    """What happens to timers, in order."""
-    postponed: list[Any] = attrs.field(factory=list[Any])
-    """Events to keep for another state."""
-    new_state: bool = False
-    """Whether the state changed."""
+    __slots__ = ("effects", "machine", "new_state", "postponed", "timers")
+
+    def __init__(self, machine: Any) -> None:
+        # The next value.
+        self.machine: Any = machine
+        # What the actor must carry out, in order; may hold `StopActor`.
+        self.effects: list[Any] = []
+        # What happens to timers, in order.
+        self.timers: list[TimerOrder | EventSeen] = []
+        # Events to keep for another state.
+        self.postponed: list[Any] = []
+        # Whether the state changed.
+        self.new_state: bool = False
 
 
 def step(machine: Any, event: Any, given: Any) -> Step:

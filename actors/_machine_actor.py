@@ -61,7 +61,8 @@ class MachineReference(Address, Generic[E_contra, S]):
             seat.machine = given[0]
         else:
             seat.sweeper.check_run(seat)
-            seat.take(event, given)
+            if not seat.take_plain(given):
+                seat.take(event, given)
 
     def replace_machine(self, change: Callable[[S], S]) -> None:
         """Put another value in the machine's place, between two events; if `change` raises, nothing has changed."""

@@ -6,18 +6,32 @@ all.
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import trio
 
 from actors._errors import MailboxFull
-from actors._machine import CancelTimer, ChangeTimer, EventSeen, Step, Timer, TimerOrder, Until, step
+from actors._machine import (
+    CancelTimer,
+    ChangeTimer,
+    EventSeen,
+    NextEvent,
+    Postpone,
+    Step,
+    Timer,
+    TimerOrder,
+    Until,
+    step,
+)
 from actors._mailbox import Mailbox
 from actors._queue import EMPTY
 from actors._seat import Seat, not_made
 from supervision import Restart
 
 __all__ = ["Crash", "MachineSeat"]
+
+# What the seat obeys before an effect has its turn.
+ORDERS: Final = (Postpone, NextEvent, Timer, CancelTimer, ChangeTimer)
 
 
 class Crash:
@@ -74,6 +88,26 @@ class MachineSeat(Seat):
         self.check_open(event)
         self.take(event, self.machine.handle(event))
 
+    def take_plain(self, given: Any) -> bool:
+        """Do as `take` where effects are all there is: no order, nothing postponed, no timer, and there is room.
+
+        Returns:
+            Whether it was done.
+        """
+        kind: object = type(given)
+        if kind is not tuple or len(given) != 2:
+            return False
+        machine, effects = given
+        kind = type(effects)
+        if kind is not tuple or len(self.inbox) + len(effects) > self.capacity or not hasattr(machine, "handle"):
+            return False
+        for effect in effects:
+            if isinstance(effect, ORDERS):
+                return False
+        self.machine = machine
+        self.queue_effects(effects)
+        return True
+
     def take(self, event: Any, given: Any) -> None:
         """Make true what the machine gave for an event."""
         self.commit(step(self.machine, event, given), event)
@@ -124,7 +158,7 @@ class MachineSeat(Seat):
         """Say that effects or postponed events pile up."""
         return MailboxFull(event, self.label, self.capacity, "its effects are not carried out fast enough")
 
-    def queue_effects(self, effects: list[Any]) -> None:
+    def queue_effects(self, effects: Sequence[Any]) -> None:
         """Append effects and wake the actor."""
         if self.inbox is EMPTY:
             self.inbox: deque[Any] = deque()
@@ -143,11 +177,16 @@ class MachineSeat(Seat):
                 if order.name in self.timers:
                     self.timers[order.name].event = order.event
             case EventSeen():
-                ended = {Until.NEXT_EVENT}
-                if order is EventSeen.NEW_STATE:
-                    ended.add(Until.STATE_CHANGES)
-                for name in [name for name, timer in self.timers.items() if timer.until in ended]:
-                    self.end_timer(name)
+                if self.timers:
+                    self.end_timers_at(order)
+
+    def end_timers_at(self, seen: EventSeen) -> None:
+        """End the timers that run only until an event such as this one."""
+        ended = {Until.NEXT_EVENT}
+        if seen is EventSeen.NEW_STATE:
+            ended.add(Until.STATE_CHANGES)
+        for name in [name for name, timer in self.timers.items() if timer.until in ended]:
+            self.end_timer(name)
 
     def start_timer(self, order: Timer) -> None:
         """Let a timer run; infinity is one that does not."""

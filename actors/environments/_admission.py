@@ -67,7 +67,7 @@ def admit(newcomer: Newcomer, backstage: Backstage, roster: Roster[Environment],
     environment_id = newcomer.environment_id
     generation = roster.next_generation(environment_id)
     life = born(newcomer, generation, now_s)
-    body = Body(backstage, newcomer.provider, newcomer.bundle_environment_id or environment_id)
+    body = Body(backstage, life, newcomer.provider, newcomer.bundle_environment_id or environment_id)
     machine: Machine[Event, Effect, Lifecycle] = life
     body.reference = spawn_machine_nowait(
         backstage.actors, EnvironmentActor, machine, body, name=label_of(life), restart=Restart.TEMPORARY

@@ -29,7 +29,7 @@ from actors.environments._events import (
     GateMoved,
     ReadyInfoReplaced,
 )
-from actors.environments._gate import Gate
+from actors.environments._gate import ABANDONED, FAILED, PENDING, READY
 from actors.environments._lifecycle import Lifecycle
 from actors.environments._retry import AttemptRules
 from actors.environments._seams import Connector, IdentityFactory
@@ -236,16 +236,15 @@ class Backstage:
                 self.events.emit(event)
 
     def _count_gate(self, before: Lifecycle, after: Lifecycle) -> None:
-        match after.gate:
-            case Gate.READY:
-                self.counters.ready += 1
-            case Gate.FAILED:
-                self.counters.failed += 1
-            case Gate.ABANDONED:
-                self.counters.abandoned += 1
-            case Gate.PENDING:
-                raise AssertionError("a gate never becomes pending again")
-        if before.superseded_by is not None and after.gate is not Gate.ABANDONED:
+        gate = after.gate
+        assert gate is not PENDING, "a gate never becomes pending again"
+        if gate is READY:
+            self.counters.ready += 1
+        elif gate is FAILED:
+            self.counters.failed += 1
+        else:
+            self.counters.abandoned += 1
+        if before.superseded_by is not None and gate is not ABANDONED:
             self.counters.late_completions += 1
 
 
@@ -258,7 +257,7 @@ def events_of(before: Lifecycle, after: Lifecycle, now_s: float) -> Iterator[Env
             gate=after.gate,
             message=after.provisioning.message,
             superseded=before.superseded_by is not None or before.removed,
-            recovered=before.gate is not Gate.PENDING,
+            recovered=before.gate is not PENDING,
         )
     elif after.provisioning is not before.provisioning:
         yield ReadyInfoReplaced(**facts, replaced=after.provisioning.position)

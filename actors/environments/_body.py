@@ -15,7 +15,7 @@ from actors import ActorGone, MachineReference, WaitsForItself
 from actors.environments._connection import ConnectionState
 from actors.environments._connection_events import BundleLookedUp, Closed, News, OperationAsked
 from actors.environments._errors import EnvironmentClosed, WillNotStop
-from actors.environments._gate import DeadlinePassed, Gate
+from actors.environments._gate import PENDING, DeadlinePassed
 from actors.environments._lifecycle import (
     BeginAttempt,
     EndActor,
@@ -59,6 +59,7 @@ class Body:
         "final",
         "holder",
         "identity",
+        "life",
         "link",
         "look_ups",
         "looking",
@@ -72,8 +73,12 @@ class Body:
 
     reference: MachineReference[Event, Lifecycle]
 
-    def __init__(self, backstage: "Backstage", provider: ConnectProvider | None, bundle_environment_id: str) -> None:
+    def __init__(
+        self, backstage: "Backstage", life: Lifecycle, provider: ConnectProvider | None, bundle_environment_id: str
+    ) -> None:
         self.backstage: Backstage = backstage
+        # The present value of this life; it stays after the end. Only `step` and `close` change it.
+        self.life: Lifecycle = life
         self.provider = provider
         self.bundle_environment_id: str = bundle_environment_id
         # Whether the last handle is gone. Set by a finaliser on any thread, read in the run.
@@ -99,11 +104,6 @@ class Body:
         """Whether its registration is lost; where the gate is still pending, the run is about to hear of it."""
         return self.holder is not None and self.holder() is None
 
-    @property
-    def life(self) -> Lifecycle:
-        """The present value of this life; it stays after the end."""
-        return self.final or self.reference.machine
-
     def now_s(self, operation: str) -> float:
         """What the run's clock says, if this is the run that owns the environment."""
         return self.backstage.now_s(operation)
@@ -116,7 +116,7 @@ class Body:
             OutOfPlace: The event has no place now; nothing was changed.
         """
         if self.final is not None:
-            self.final, _ = self.final.handle(event)
+            self.life = self.final = self.final.handle(event)[0]
             return self.final
         before = self.life
         try:
@@ -124,9 +124,9 @@ class Body:
         except ActorGone as gone:
             self.close("its actor has ended", now_s)
             raise EnvironmentClosed(before.environment_id, before.generation, "its actor has ended") from gone
-        after = self.life
+        self.life = after = self.reference.machine
         if after is not before:
-            if before.gate is Gate.PENDING and after.gate is not Gate.PENDING and after.deadline_s is not None:
+            if after.deadline_s is not None and before.gate is PENDING and after.gate is not PENDING:
                 self.backstage.deadlines.call_off(self)
             self._tell(before, after, now_s)
         return after
@@ -140,6 +140,7 @@ class Body:
             return
         before = self.life
         self.final, effects = before.handle(Closed(reason, now_s))
+        self.life = self.final
         with contextlib.suppress(ActorGone):
             # Its last life keeps the error of a failed attempt, whose frames lead back here: a ring, if it stayed.
             self.reference.replace_machine(self._last)
@@ -204,7 +205,7 @@ class Body:
     def expire(self, now_s: float) -> None:
         """Fail the gate if it is still pending at its deadline."""
         life = self.life
-        if life.gate is Gate.PENDING and not life.is_closed:
+        if life.gate is PENDING and not life.is_closed:
             given_s = (life.deadline_s or now_s) - life.born_s
             self.step(DeadlinePassed(f"provisioning did not finish within {time_text(given_s)}", now_s), now_s)
 

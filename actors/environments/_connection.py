@@ -13,9 +13,7 @@ attempt begins, and what was under way or held before is over (`Connection.handl
 import enum
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Final
-
-import attrs
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from actors.environments._connection_events import (
     AttemptFailed,
@@ -67,6 +65,10 @@ class Phase(enum.Enum):
         CLOSED: The environment has ended.
     """
 
+    # As in `_gate`.
+    if not TYPE_CHECKING:
+        __hash__ = object.__hash__
+
     NOT_STARTED = "not started"
     STARTING = "starting"
     START_FAILED = "start failed"
@@ -77,6 +79,13 @@ class Phase(enum.Enum):
     RECONNECTING = "reconnecting"
     CLOSED = "closed"
 
+
+# By themselves, as in `_gate`.
+NOT_STARTED: Final = Phase.NOT_STARTED
+STARTING: Final = Phase.STARTING
+START_REFUSED: Final = Phase.START_REFUSED
+CONNECTED: Final = Phase.CONNECTED
+CLOSED: Final = Phase.CLOSED
 
 CONNECTION_TRANSITIONS: Final[Mapping[tuple[Phase, type[ConnectionEvent]], Phase]] = MappingProxyType(
     {
@@ -127,11 +136,11 @@ A bundle for whom is held already, and one that was overtaken, lead nowhere from
 
 AT_WORK: Final = frozenset({Phase.STARTING, Phase.CONNECTED, Phase.RECOVERING, Phase.RECONNECTING})
 """Where a link is held, or an attempt at one is under way."""
+_SETTLED: Final = (Phase.START_FAILED, Phase.START_REFUSED, Phase.CLOSED)
 _STATES: Final = dict.fromkeys(Phase, ConnectionState.DISCONNECTED) | {Phase.CONNECTED: ConnectionState.CONNECTED}
 
 
-@attrs.frozen
-class Connection:
+class Connection(NamedTuple):
     """The connection of one environment, and the last thing that went wrong with it."""
 
     phase: Phase = Phase.NOT_STARTED
@@ -163,11 +172,11 @@ class Connection:
     @property
     def is_settled(self) -> bool:
         """Whether the start is over, well or badly."""
-        return self.was_connected or self.phase in (Phase.START_FAILED, Phase.START_REFUSED, Phase.CLOSED)
+        return self.was_connected or self.phase in _SETTLED
 
     def is_stale(self, news: News) -> bool:
         """Whether news comes from an attempt that is no longer ours: an earlier one, or any after the end."""
-        return news.attempt != self.attempt or self.phase is Phase.CLOSED
+        return news.attempt != self.attempt or self.phase is CLOSED
 
     def begin(self) -> "Connection":
         """Count a new attempt; whom it will meet is not known yet."""
@@ -206,7 +215,7 @@ class Connection:
             reason,
             error,
             failed_attempt,
-            self.was_connected or target is Phase.CONNECTED,
+            self.was_connected or target is CONNECTED,
             self._peer_after(event),
             self.ticket,
         )
@@ -215,9 +224,9 @@ class Connection:
         if event.ticket <= self.ticket:
             return self  # It was overtaken: what it saw is older than what was acted on.
         if self.phase in AT_WORK and event.peer == self.peer:
-            return attrs.evolve(self, ticket=event.ticket)
+            return self._replace(ticket=event.ticket)
         reason, error, failed_attempt = self.reason, self.error, self.failed_attempt
-        if self.phase in (Phase.CONNECTED, Phase.RECOVERING):
+        if self.phase in (CONNECTED, Phase.RECOVERING):
             reason = REPLACED
         elif self.phase in AT_WORK:
             error, failed_attempt = AttemptSuperseded(), self.attempt

@@ -10,7 +10,7 @@ The table says where each event leads; that information has been checked before 
 import enum
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import attrs
 
@@ -31,10 +31,21 @@ class Gate(enum.Enum):
         ABANDONED: Its registration ended without an outcome.
     """
 
+    # Members are compared by identity; the hash that `Enum` writes in Python costs more than a look into a table.
+    if not TYPE_CHECKING:  # To whom it is the same.
+        __hash__ = object.__hash__
+
     PENDING = "pending"
     READY = "ready"
     FAILED = "failed"
     ABANDONED = "abandoned"
+
+
+# Members by themselves, for each step of a life: before Python 3.12, to read one from its enum costs as much as a call.
+PENDING: Final = Gate.PENDING
+READY: Final = Gate.READY
+FAILED: Final = Gate.FAILED
+ABANDONED: Final = Gate.ABANDONED
 
 
 @attrs.frozen
@@ -127,8 +138,7 @@ GATE_TRANSITIONS: Final[Mapping[tuple[Gate, type[GateEvent]], Gate]] = MappingPr
 """Where each event leads from each gate; what is not here raises and changes nothing."""
 
 
-@attrs.frozen
-class Provisioning:
+class Provisioning(NamedTuple):
     """The gate of one environment with what was said at it."""
 
     gate: Gate
@@ -160,13 +170,13 @@ class Provisioning:
             case ReadyReported(info) | Recovered(info):
                 return Provisioning(target, since_s, None, info, info, self.position + 1)
             case InfoPublished(info):
-                return attrs.evolve(self, info=info, position=self.position + 1)
+                return self._replace(info=info, position=self.position + 1)
             case ProvisioningAbandoned(message, _, cause):
-                return attrs.evolve(self, gate=target, since_s=since_s, message=message, cause=cause)
+                return self._replace(gate=target, since_s=since_s, message=message, cause=cause)
             case FailureReported(message) | DeadlinePassed(message):
                 kept = message if self.message is None else self.message
-                return attrs.evolve(self, gate=target, since_s=since_s, message=kept)
+                return self._replace(gate=target, since_s=since_s, message=kept)
 
     def without_frames(self) -> "Provisioning":
         """The same, with a cause that keeps nothing alive."""
-        return self if self.cause is None else attrs.evolve(self, cause=without_frames(self.cause))
+        return self if self.cause is None else self._replace(cause=without_frames(self.cause))

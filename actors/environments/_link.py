@@ -64,7 +64,7 @@ class Link:
         # Whom the latest answer of the provider leads to.
         self._peer: Peer | None = None
         # One for each try, since what it bounds comes one after the other: the provider's answer, then the opening.
-        self._scope = trio.CancelScope()
+        self._scope: trio.CancelScope | None = None
 
     def stop(self, reason: str | None = None) -> None:
         """Let it end now; whoever uses it hears the reason, if there is one."""
@@ -73,7 +73,8 @@ class Link:
             # A client of somebody's own connector may know no such end: its link is stopped all the same.
             with contextlib.suppress(Exception):
                 self._client.retire(reason)
-        self._scope.cancel()
+        if self._scope is not None:
+            self._scope.cancel()
 
     async def run(self) -> NoReturn:
         """Ask, connect, and stay until the link is gone; ask again while that makes sense.
@@ -82,31 +83,33 @@ class Link:
             Exception: Why there is no link, or why there is none any more.
         """
         body, life, rules = self._body, self._body.life, self._body.backstage.rules
-        began_s, key = trio.current_time(), f"{life.environment_id}/{life.generation}/{self.attempt}"
+        began_s = now_s = trio.current_time()
         body.tries, pause_s = 0, 0.0
         while True:
             try:
-                await self._try_once(pause_s)
+                await self._try_once(now_s, pause_s)
             except ActorsError as error:
                 if self._is_answered or self._stopped or not is_retryable(error):
                     raise
                 at_least_s = getattr(error, "retry_after_s", None) or 0.0
-                next_s = rules.pause_s(body.tries, trio.current_time() - began_s, key, at_least_s=at_least_s)
+                key = f"{life.environment_id}/{life.generation}/{self.attempt}"
+                now_s = trio.current_time()
+                next_s = rules.pause_s(body.tries, now_s - began_s, key, at_least_s=at_least_s)
                 if next_s is None:
                     raise
                 pause_s = next_s
 
-    async def _try_once(self, pause_s: float) -> NoReturn:
+    async def _try_once(self, now_s: float, pause_s: float) -> NoReturn:
         rules = self._body.backstage.rules
-        self._scope = trio.CancelScope(deadline=trio.current_time() + pause_s + rules.provider_call_s)
-        with self._scope:
+        self._scope = scope = trio.CancelScope(deadline=now_s + pause_s + rules.provider_call_s)
+        with scope:
             if pause_s:
                 await trio.sleep(pause_s)
             self._body.tries += 1
             request = await self._ask()
             self._is_answered = True
             connector = self._connector_for(request.answer)
-            self._scope.deadline = trio.current_time() + rules.connect_s
+            scope.deadline = trio.current_time() + rules.connect_s
             await connector.hold(request, self)
             raise ConnectFailed("the connector let the link go", retryable=True)
         raise self._cut_off()
@@ -129,7 +132,8 @@ class Link:
                 raise AttemptSuperseded()
             raise EnvironmentClosed(body.life.environment_id, body.life.generation, "it was closed while connecting")
         self._is_open, self._client = True, client
-        self._scope.deadline = math.inf
+        if self._scope is not None:
+            self._scope.deadline = math.inf
 
     def interrupted(self, reason: str, /) -> None:
         """The connection is gone, the session may come back."""

@@ -7,9 +7,9 @@ import enum
 from typing import Final
 
 from actors import ActorsError
-from actors.environments._connection import Phase
+from actors.environments._connection import CONNECTED, NOT_STARTED, START_REFUSED, Phase
 from actors.environments._errors import ConnectFailed, EnvironmentClosed, EnvironmentUnavailable
-from actors.environments._gate import ENDED_TOO_EARLY, Gate
+from actors.environments._gate import ABANDONED, ENDED_TOO_EARLY, FAILED
 from actors.environments._lifecycle import Lifecycle
 from actors.environments._printable import shown
 from actors.environments._status import EnvironmentStatus, StatusDisconnected, StatusPending, StatusReady
@@ -25,19 +25,25 @@ class NotYet(enum.Enum):
     ASK_AGAIN = "ask again"
 
 
+# By themselves, as in `_gate`.
+WAIT: Final = NotYet.WAIT
+ASK_AGAIN: Final = NotYet.ASK_AGAIN
+
+
 def refusal(life: Lifecycle) -> ActorsError | None:
     """Why the environment cannot be used, when no wait could change that."""
     if life.is_closed:
         reason = life.connection.reason or "closed"
         return EnvironmentClosed(life.environment_id, life.generation, reason)
-    if life.gate in (Gate.FAILED, Gate.ABANDONED):
-        message, abandoned = life.provisioning.message or "", life.gate is Gate.ABANDONED
+    gate = life.gate
+    if gate is FAILED or gate is ABANDONED:
+        message, abandoned = life.provisioning.message or "", gate is ABANDONED
         unavailable = EnvironmentUnavailable(life.environment_id, life.generation, message, abandoned=abandoned)
         unavailable.__cause__ = life.provisioning.cause
         if message == ENDED_TOO_EARLY:
             unavailable.add_note(_let_go(life))
         return unavailable
-    if life.connection.phase is Phase.START_REFUSED:
+    if life.connection.phase is START_REFUSED:
         return connect_failed(life, retryable=False)
     return None
 
@@ -56,12 +62,12 @@ def start_outcome(life: Lifecycle, joined: int) -> ActorsError | NotYet | None:
         return None
     if error := refusal(life) or _failure_since(life, joined):
         return error
-    return NotYet.ASK_AGAIN if life.connection.phase is Phase.NOT_STARTED else NotYet.WAIT
+    return ASK_AGAIN if life.connection.phase is NOT_STARTED else WAIT
 
 
 def use_outcome(life: Lifecycle, joined: int) -> ActorsError | NotYet | None:
     """Whether the link can be used by one who joined the attempt with this number: an error, not yet, or (None) now."""
-    if life.connection.phase is Phase.CONNECTED:
+    if life.connection.phase is CONNECTED:
         return None
     if error := refusal(life) or _failure_since(life, joined):
         return error

@@ -27,8 +27,8 @@ from actors.environments._errors import (
 from actors.environments._from_thread import FromThread
 from actors.environments._gate import (
     ENDED_TOO_EARLY,
+    PENDING,
     FailureReported,
-    Gate,
     GateEvent,
     ProvisioningAbandoned,
     ReadyReported,
@@ -128,7 +128,7 @@ class Registration(Handle):
         if body.released or life.is_closed:
             body.backstage.note_refused(life, operation, "inactive", now_s)
             raise RegistrationInactive(life.environment_id, life.generation)
-        if life.gate is not Gate.PENDING:
+        if life.gate is not PENDING:
             said = life.provisioning.message
             outcome = life.gate.value if said is None else f"{life.gate.value} ({said})"
             body.backstage.note_refused(life, operation, outcome, now_s)
@@ -167,7 +167,7 @@ class Registration(Handle):
 
 
 def _is_pending(body: Body) -> bool:
-    return not body.released and body.final is None and body.life.gate is Gate.PENDING
+    return not body.released and body.final is None and body.life.gate is PENDING
 
 
 def _abandon(body: Body, now_s: float, error: BaseException | None = None) -> None:

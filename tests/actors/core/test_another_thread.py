@@ -127,3 +127,97 @@ async def test_a_question_from_another_run_is_refused(root: Supervisor) -> None:
         await trio.to_thread.run_sync(lambda: trio.run(ref.ask, Total()))
 
     assert await ref.ask(Total()) == 0
+
+
+@pytest.mark.parametrize("outside", OUTSIDE)
+async def test_the_first_message_of_all_is_refused_from_outside_of_the_run(root: Supervisor, outside: Outside) -> None:
+    """It goes by `Seat.accept`, since there is no inbox yet. Mutant: that does not look; the test then never ends."""
+    ref = await actors.spawn(root, Counter)
+    await trio.testing.wait_all_tasks_blocked()
+
+    with pytest.raises(NotInThisRun):
+        await outside(lambda: ref.tell_nowait(Add(1)))()
+
+    assert ref.statistics().queued == 0
+    assert await ref.ask(Total()) == 0
+
+
+async def test_a_question_to_one_that_sleeps_is_refused_from_another_run(root: Supervisor) -> None:
+    """Mutant: the quick path of `Reference.ask` does not look at who wakes the actor."""
+    ref = await actors.spawn(root, Counter)
+    assert await ref.ask(Total()) == 0  # From here on there is an inbox, and the quick path is taken.
+    await trio.testing.wait_all_tasks_blocked()
+
+    with pytest.raises(NotInThisRun):
+        await trio.to_thread.run_sync(lambda: trio.run(ref.ask, Total()))
+
+    assert ref.statistics().queued == 0
+    assert await ref.ask(Total()) == 0
+
+
+@pytest.mark.parametrize("outside", OUTSIDE)
+async def test_a_wish_to_watch_from_outside_of_the_run_is_not_kept(root: Supervisor, outside: Outside) -> None:
+    """Mutants: `Seat.watch_for` does not look, and believes ever after that it watches already; `Seat.watch` neither,
+    and the notice comes."""
+    heard: list[str] = []
+
+    class Listener(Watcher):
+        async def down(self, notice: actors.Down) -> None:
+            heard.append(notice.name)
+
+    ref = await actors.spawn(root, Counter, restart=supervision.Restart.TEMPORARY)
+    other = await actors.spawn(root, Counter, name="other", restart=supervision.Restart.TEMPORARY)
+    await actors.spawn(root, Listener)
+    await trio.testing.wait_all_tasks_blocked()
+
+    for who in (ref, other):
+        with pytest.raises(NotInThisRun):
+            await outside(lambda who=who: Listener.me.watch(who))()  # type: ignore[misc]
+    Listener.me.watch(ref)
+    other.stop()
+    ref.stop()
+    await trio.testing.wait_all_tasks_blocked()
+
+    assert heard == ["Counter"]
+
+
+async def test_a_wait_for_the_end_from_another_run_is_refused(root: Supervisor) -> None:
+    """Mutant: `Seat.watch` does not look; the test then never ends."""
+    ref = await actors.spawn(root, Counter, restart=supervision.Restart.TEMPORARY)
+
+    with pytest.raises(NotInThisRun):
+        await trio.to_thread.run_sync(trio.run, ref.wait_stopped)
+
+    ref.stop()
+    assert (await ref.wait_stopped()).name == "Counter"
+
+
+class Alarm:
+    """A machine whose first event starts a timer; from then on deliveries go the long way."""
+
+    def __init__(self, seen: tuple[str, ...] = ()) -> None:
+        self.seen = seen
+
+    def handle(self, event: str) -> tuple["Alarm", tuple[object, ...]]:
+        timer = actors.Timer(name="alarm", event="rings", after_s=3600)
+        return Alarm((*self.seen, event)), () if self.seen else (timer,)
+
+
+class Sleeper(StateMachineActor[str, object]):
+    async def carry_out(self, effect: object) -> None: ...
+
+
+@pytest.mark.parametrize("outside", OUTSIDE)
+async def test_an_event_for_a_machine_with_a_timer_is_refused_from_outside_of_the_run(
+    root: Supervisor, outside: Outside
+) -> None:
+    """Mutant: `MachineSeat.deliver` does not look."""
+    alarm = await actors.spawn_machine(root, Sleeper, Alarm())
+    alarm.deliver("set")
+
+    with pytest.raises(NotInThisRun):
+        await outside(lambda: alarm.deliver("again"))()
+
+    assert alarm.machine.seen == ("set",)
+    alarm.deliver("again")
+    assert alarm.machine.seen == ("set", "again")

@@ -3,7 +3,6 @@
 from itertools import product
 from typing import get_args
 
-import attrs
 import pytest
 
 from actors.environments import CONNECTION_TRANSITIONS, ConnectionState, OutOfPlace, Phase
@@ -114,7 +113,7 @@ def test_a_bundle_for_whom_is_held_already_changes_nothing_but_the_ticket(phase:
     before = Connection(phase=phase, attempt=3, peer=OLD, was_connected=True)
     after = before.handle(BundleLookedUp(1, Peer(b"old key", "r1"), 9.0))
 
-    assert after == attrs.evolve(before, ticket=1)
+    assert after == before._replace(ticket=1)
 
 
 @pytest.mark.parametrize("peer", [NEW, Peer(b"old key", "r2")], ids=["another key", "another registration"])
