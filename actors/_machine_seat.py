@@ -6,7 +6,7 @@ all.
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import trio
 
@@ -94,12 +94,10 @@ class MachineSeat(Seat):
         Returns:
             Whether it was done.
         """
-        kind: object = type(given)
-        if kind is not tuple or len(given) != 2:
+        if type(given) is not tuple or len(given) != 2 or type(given[1]) is not tuple:  # pyright: ignore[reportUnknownArgumentType]
             return False
-        machine, effects = given
-        kind = type(effects)
-        if kind is not tuple or len(self.inbox) + len(effects) > self.capacity or not hasattr(machine, "handle"):
+        machine, effects = cast("tuple[Any, tuple[Any, ...]]", given)
+        if len(self.inbox) + len(effects) > self.capacity or not hasattr(machine, "handle"):
             return False
         for effect in effects:
             if isinstance(effect, ORDERS):
