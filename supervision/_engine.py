@@ -254,10 +254,19 @@ class Engine:
 
     async def up(self, child: Child[Any], ticket: Ticket) -> Child[Any]:
         """Wait until a child that was just taken in is up."""
-        entry = child._entry
-        await self.answered(ticket, entry)
+        # As `answered`, in line: this is what most of those who start a child wait in.
+        if ticket.verdict is None:
+            ticket.task = task = current_task()
+            task.custom_sleep_data = ticket
+            try:
+                await park()
+            except BaseException:  # A cancel or Ctrl-C. The child is stopped, though it may have come up in this turn.
+                self.request_stop(child._entry)
+                raise
+        else:
+            await trio.lowlevel.checkpoint()
         if ticket.verdict is not OK:
-            raise_start_failed(self.path, entry)
+            raise_start_failed(self.path, child._entry)
         return child
 
     def command_nowait(self, news: News, ticket: Ticket, name: str) -> None:
