@@ -8,7 +8,8 @@ others: cancelled from outside, it still gets a bounded time to say how the call
 import enum
 import functools
 import math
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
 from typing import Final
 
 import trio
@@ -132,7 +133,9 @@ class Connection:
         while True:
             if data:
                 self._heard_at_s = trio.current_time()
-                if not self._take(data):
+                with self.flushing():
+                    taken = self._take(data)
+                if not taken:
                     return None
                 while self._http2.overdue:
                     await self._relief.park()
@@ -142,6 +145,17 @@ class Connection:
                 return self._lose(f"the connection broke: {broken}")
             if not data:
                 return self._lose("the peer closed the connection")
+
+    @contextmanager
+    def flushing(self) -> Generator[None]:
+        """Write all that the block makes ready at its end, in one piece where it fits."""
+        self.outbound.corked = True
+        try:
+            yield
+        finally:
+            self.outbound.corked = False
+            if self.outbound.waiting:
+                self.flush()
 
     def _take(self, data: bytes) -> bool:
         try:
@@ -158,8 +172,6 @@ class Connection:
         except _BROKEN_INPUT as broken:
             self._lose(f"the peer broke HTTP/2: {str(broken) or type(broken).__name__}")
             return False
-        if self._http2.waiting_bytes:
-            self.flush()
         return True
 
     def flush(self) -> None:

@@ -78,6 +78,8 @@ class Http2(H2Connection):
         # Bytes of a frame that is not complete, and how much of the preface is still to come.
         self._partial = b""
         self._preface_left = 0 if client else len(_PREFACE)
+        self.peer_stream_window: int = self.remote_settings.initial_window_size
+        """How much the peer takes on a new stream; the same as in its settings, found quicker."""
         self.waiting_for_window: Mapping[int, object] = {}
         """Streams whose owner wants to hear of their windows."""
 
@@ -93,6 +95,10 @@ class Http2(H2Connection):
         # owner counts instead, and refuses or waits
         # (test_a_call_over_the_limit_is_refused_not_the_connection).
         return 0
+
+    def _flow_control_change_from_settings(self, old_value: int | None, new_value: int) -> None:
+        super()._flow_control_change_from_settings(old_value, new_value)
+        self.peer_stream_window = new_value
 
     def retire(self, stream_id: int) -> None:
         """Forget a stream that is closed at both ends, but remember how it closed."""

@@ -36,10 +36,12 @@ class Outbound:
         self._blocked: dict[int, Stream] = {}
         http2.waiting_for_window = self._blocked
         self._writer = trio.lowlevel.ParkingLot()
+        self.corked: bool = False
+        """Whether somebody writes what is ready in this very step: the writer need not wake for it."""
 
     def wake(self) -> None:
         """Let the writer look again."""
-        if self._writer:
+        if self._writer and not self.corked:
             self._writer.unpark_all()
 
     @property
@@ -57,8 +59,8 @@ class Outbound:
             self._http2.write_headers(stream.number, headers)
             self.wake()
 
-    def send_message(self, stream: Stream, payload: bytes) -> None:
-        """Queue a message."""
+    def send_message(self, stream: Stream, payload: bytes, *, wake: bool = True) -> None:
+        """Queue a message; the writer is left asleep for whoever flushes at once."""
         if stream.over or stream.local_ended:
             return
         size = len(payload)
@@ -68,7 +70,7 @@ class Outbound:
         else:
             stream.outbox += (memoryview(prefix), memoryview(payload))
         stream.queued_bytes += size + PREFIX_BYTES
-        self._schedule(stream)
+        self._schedule(stream, wake=wake)
 
     def answer(self, stream: Stream, head: Headers, payload: bytes, closing: Headers) -> None:
         """Write a whole response: at once where there is room for it, else queued like any other."""
@@ -109,11 +111,12 @@ class Outbound:
         elif number in self._blocked:
             self._schedule(self._blocked.pop(number))
 
-    def _schedule(self, stream: Stream) -> None:
+    def _schedule(self, stream: Stream, *, wake: bool = True) -> None:
         if not stream.scheduled and stream.number not in self._blocked:
             stream.scheduled = True
             self._rotation.append(stream)
-        self.wake()
+        if wake:
+            self.wake()
 
     def next_batch(self) -> bytearray:
         """Take what may be written now; empty when there is nothing."""

@@ -290,7 +290,8 @@ class Server:
         finally:
             stream.on_gone = None
             self._calls_open -= 1
-            call.finish(status, metadata)
+            with connection.flushing():
+                call.finish(status, metadata)
 
     def _status_of(self, error: Exception, call: ServerCall) -> tuple[Status, Headers]:
         error = _sole(error)

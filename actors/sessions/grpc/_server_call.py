@@ -96,8 +96,12 @@ class ServerCall:
         """
         self._trailers = metadata_to_headers(metadata)
 
-    def queue(self, payload: bytes) -> None:
+    def queue(self, payload: bytes, *, flushed: bool = False) -> None:
         """Queue one serialised message behind those before it.
+
+        Args:
+            payload: The message.
+            flushed: Whether `flush` is called in this very step: the writer need not wake then.
 
         Raises:
             MessageTooLarge: It is over this server's limit; the call ends with the status for that.
@@ -109,7 +113,7 @@ class ServerCall:
         if self._stream.failure is not None:
             raise CallGone(self.path, self._stream.failure.status.message)
         self.send_headers()
-        self._connection.outbound.send_message(self._stream, payload)
+        self._connection.outbound.send_message(self._stream, payload, wake=not flushed)
 
     @property
     def has_room(self) -> bool:

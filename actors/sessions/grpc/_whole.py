@@ -49,7 +49,7 @@ class WholeHttp2(Http2):
         self.at_once: Callable[[Headers], object] = lambda _: None
         """Says what serves requests with these headers at once, or None. Asked once for each header block."""
         self._whole: dict[int, WholeRequest] = {}  # Those that are not answered yet.
-        self._message_limit = limits.message_bytes_max
+        self._message_limit, self._stream_window = limits.message_bytes_max, limits.stream_window_bytes
 
     def _plain(self, kind: int, flags: int) -> Callable[[bytes, int, int, list[Event]], int] | None:
         if kind == _HEADERS and flags == _END_HEADERS:
@@ -110,8 +110,8 @@ class WholeHttp2(Http2):
             and not self._within_block
             and request.number > self.highest_inbound_stream_id
             and bool(request.number & 1)
-            and self.remote_settings.initial_window_size + request.more_window <= _WINDOW_MAX
-            and request.size <= self.local_settings.initial_window_size
+            and self.peer_stream_window + request.more_window <= _WINDOW_MAX
+            and request.size <= self._stream_window
             and request.size <= self._inbound_flow_control_window_manager.current_window_size
             and len(request.message) <= self._message_limit
         )
@@ -134,7 +134,7 @@ class WholeHttp2(Http2):
     def write_whole(self, request: WholeRequest, head: Fields, payload: bytes, closing: Fields) -> bool:
         """Write the whole answer if there is room for it; False if a stream is needed to wait for room."""
         number, size = request.number, len(payload) + PREFIX_BYTES
-        stream_window = self.remote_settings.initial_window_size + request.more_window
+        stream_window = self.peer_stream_window + request.more_window
         if size > min(self.outbound_flow_control_window, stream_window, self.max_outbound_frame_size):
             return False
         del self._whole[number]

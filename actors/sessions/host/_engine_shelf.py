@@ -10,7 +10,7 @@ import trio
 
 from actors.sessions.host._alarms import Alarm, Alarms
 from actors.sessions.host._pool import EnginePool, Ticket
-from actors.sessions.host._process import EngineProcess, Listener
+from actors.sessions.host._process import Around, EngineProcess, Listener
 from actors.sessions.host._walls import resident_bytes
 
 _QUIET_S: Final = 0.05
@@ -55,8 +55,8 @@ class EngineShelf:
         self._running: dict[Runner, tuple[EngineProcess, float]] = {}
         self._usual_s = math.inf  # How long a process is busy with a cell, lately.
         self._ended = False
-        self.after_read: Callable[[], object] | None = None
-        """Called when all that a process wrote at a time has been told."""
+        self.around_reads: Around | None = None
+        """Called before and after all that a process wrote at a time is told."""
 
     def acquire(self, runner: Runner) -> None:
         """Give a cell a process, now or later."""
@@ -91,7 +91,7 @@ class EngineShelf:
                 runner.process_ended(why)
                 self._hope_less()
             else:
-                process.after_read = self.after_read
+                process.around_reads = self.around_reads
                 process.on_idle = lambda _: self._came_to_rest(process)
                 self._give(runner, process)
 

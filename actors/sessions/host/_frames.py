@@ -12,6 +12,7 @@ FRAME_BYTES_MAX: Final = 160 * 1024 * 1024
 """Room for 65 MiB of text with escapes; a longer frame is a fault of the process."""
 _LENGTH_BYTES: Final = 4
 _HEAD: Final = struct.Struct("<IBI")  # Length, letter, cell.
+_ANSWER: Final = struct.Struct("<IBIII")  # And the call, and whether it went well.
 _TEXT, _CALL, _DONE, _SETTLE = b"tcds"
 _NUMBERS: Final = {_CALL: 2, _DONE: 1}
 _HAS_TEXT, _UNFIT = 1, 2
@@ -37,7 +38,7 @@ def encode(frame: Frame) -> bytes:
 def encode_answer(cell: int, call_id: int, good: bool, text: str) -> bytes:
     """Write the answer of a tool call."""
     body = text.encode("utf-8", "surrogatepass")
-    return struct.pack("<IBIII", len(body) + 13, _SETTLE, cell, call_id, good) + body
+    return _ANSWER.pack(len(body) + 13, _SETTLE, cell, call_id, good) + body
 
 
 class FrameDecoder:

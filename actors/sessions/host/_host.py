@@ -323,7 +323,7 @@ def routes_for(service: CodeModeService) -> list[Route]:
     return [
         server_stream(methods.OPEN_SESSION, service.open_session),
         unary_now(methods.CLOSE_SESSION, service.close_session),
-        server_stream(methods.SUBSCRIBE_TO_TOOL_CALLS, service.subscribe_to_tool_calls),
+        server_stream(_answered_raw(methods.SUBSCRIBE_TO_TOOL_CALLS), service.subscribe_to_tool_calls),
         unary_now(methods.COMPLETE_TOOL_CALL, service.complete_tool_call),
         unary_now(methods.ACKNOWLEDGE_NOTIFICATION, service.acknowledge_notification),
         server_stream(_answered_raw(methods.EXECUTE), service.execute),

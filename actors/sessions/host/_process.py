@@ -25,6 +25,10 @@ _MEMORY_SIGNS: Final = ("heap", "out of memory", "invalid size error")
 """What V8 writes when it dies of a heap that is full, or of one thing that fits none."""
 
 
+Around = tuple[Callable[[], object], Callable[[], object]]
+_NOTHING: Final[Around] = (lambda: None, lambda: None)
+
+
 class Listener(Protocol):
     """What a process speaks to: the cell it runs, or nobody."""
 
@@ -63,8 +67,8 @@ class EngineProcess:
         """The cell it runs."""
         self.on_idle: Callable[[int], object] | None = None
         """Called with the number of a cell when nothing of it runs any more."""
-        self.after_read: Callable[[], object] | None = None
-        """Called when all that was read at a time has been told."""
+        self.around_reads: Around | None = None
+        """Called before and after all that was read at a time is told."""
         self.cells = 0
         """How many cells it was given."""
         self.stored_seen = 0
@@ -134,9 +138,12 @@ class EngineProcess:
                 return
             # Room is made for every read anew: much of it only while there is much to read.
             size = _PIPE_BYTES if len(data) == size else _READ_BYTES
-            self._take(data)
-            if self.after_read is not None:
-                self.after_read()
+            before, after = self.around_reads or _NOTHING
+            before()
+            try:
+                self._take(data)
+            finally:
+                after()
 
     def _take(self, data: bytes) -> None:
         broken = False

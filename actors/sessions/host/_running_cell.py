@@ -74,6 +74,8 @@ class RunningCell:
         self.tool_call_id: str = tool_call_id
         self.sequence = 0
         """The number of its latest tool call that was sent."""
+        self.stems: dict[str, bytes] = {}
+        """What the calls of each of its tools begin with."""
         self.finished_ns: int | None = None
         """When its script ended: in whole nanoseconds, as durations are told, so not on the run's clock of floats."""
         self.started: bool = False

@@ -43,7 +43,7 @@ from actors.sessions.host._cell import Phase
 from actors.sessions.host._identifiers import check_identifier
 from actors.sessions.host._outputs import DEFAULT_TOKENS
 from actors.sessions.host._session import Observation, Session, SessionOptions, is_last
-from actors.sessions.host._tool_calls import CAPACITY_MAX, DEFAULT_CAPACITY, FILTERS_MAX, Call, number
+from actors.sessions.host._tool_calls import CAPACITY_MAX, DEFAULT_CAPACITY, FILTERS_MAX, Call, numbered
 
 BUFFERED_FOR: Final = "codex-code-mode-result-buffered-for-ns"
 _CANONICAL: Final = re.compile("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
@@ -114,6 +114,9 @@ class CodeModeService:
         return CloseSessionResponse()
 
     def _session(self, session_id: str) -> Session:
+        session = self._sessions.find(session_id)
+        if session is not None:
+            return session
         canonical = _check_uuid(session_id, "session ID")
         session = self._sessions.find(canonical)
         if session is None:
@@ -123,7 +126,7 @@ class CodeModeService:
     # --- tool calls and notifications
 
     async def subscribe_to_tool_calls(
-        self, call: ServerCall, request: SubscribeToToolCallsRequest, send: Send[ToolCall]
+        self, call: ServerCall, request: SubscribeToToolCallsRequest, send: Send[bytes]
     ) -> None:
         """Receive tool calls until the session ends. One that was sent and not answered ends with the stream, and
         with it the session: nobody can know whether it was carried out."""
@@ -143,7 +146,7 @@ class CodeModeService:
                 if message is not None:
                     await send(message)
                 if beat.due():
-                    await send(ToolCall(session_id=session.session_id, heartbeat=Heartbeat()))
+                    await send(ToolCall(session_id=session.session_id, heartbeat=Heartbeat()).SerializeToString())
         finally:
             if session.calls.unsubscribe(subscription):
                 session.end()
@@ -151,7 +154,9 @@ class CodeModeService:
     def complete_tool_call(self, call: ServerCall, request: CompleteToolCallRequest) -> CompleteToolCallResponse:
         """Answer a tool call."""
         session = self._session(request.session_id)
-        invocation_id = _check_uuid(request.invocation_id, "tool invocation ID")
+        invocation_id = request.invocation_id
+        if not session.calls.knows(invocation_id):
+            invocation_id = _check_uuid(invocation_id, "tool invocation ID")
         match request.WhichOneof("outcome"):
             case "succeeded":
                 session.calls.complete(invocation_id, True, _checked_json(request.succeeded.output_json))
@@ -184,10 +189,12 @@ class CodeModeService:
         cell, told = observation.cell, False
         try:
             started = ExecutionStarted(execution_id=request.execution_id, cell_id=cell.cell_id)
-            call.queue(ExecuteEvent(started=started).SerializeToString())
+            call.queue(ExecuteEvent(started=started).SerializeToString(), flushed=True)
+            call.flush()
             outcome = await observation.wait()
             if outcome is not None:
-                await send(event_with(cell.cell_id, outcome, time.perf_counter_ns() - began_ns))
+                # Not waited for: it is the last message, and goes out with the end of the call.
+                call.queue(event_with(cell.cell_id, outcome, time.perf_counter_ns() - began_ns), flushed=True)
                 told = True
         finally:
             session.observed(observation, session.executions, request.execution_id)
@@ -270,17 +277,22 @@ class CodeModeService:
 def _dispatch_now(session: Session, call: ServerCall, tool_call: Call) -> bool:
     if not call.has_room:
         return False
-    number(tool_call)
-    return _send_now(session, call, tool_call.message)
+    _write(session, call, numbered(tool_call))
+    return True
 
 
-def _send_now(session: Session, call: ServerCall, message: SessionEvent | ToolCall) -> bool:
+def _send_now(session: Session, call: ServerCall, event: SessionEvent) -> bool:
     if not call.has_room:
         return False
-    call.queue(message.SerializeToString())
-    if not session.written:
-        session.written.append(call.flush)  # One is enough: both streams are usually of one connection.
+    _write(session, call, event.SerializeToString())
     return True
+
+
+def _write(session: Session, call: ServerCall, message: bytes) -> None:
+    """Queue a message; written when all that an engine process said at a time has been told, or soon."""
+    call.queue(message, flushed=session.hears)
+    if session.hears and call.flush not in session.written:
+        session.written.append(call.flush)
 
 
 class _Beat:
@@ -313,7 +325,7 @@ def _check_uuid(text: str, field: str) -> str:
 def _checked_json(data: bytes) -> str:
     try:
         text = data.decode()
-        json.loads(text, parse_constant=_refuse)
+        _JSON.decode(text)
     except (ValueError, RecursionError) as broken:
         raise Abort(StatusCode.INVALID_ARGUMENT, f"invalid code-mode tool output JSON: {broken}") from None
     return text
@@ -321,3 +333,6 @@ def _checked_json(data: bytes) -> str:
 
 def _refuse(name: str) -> object:
     raise ValueError(f"{name} is not JSON")
+
+
+_JSON: Final = json.JSONDecoder(parse_constant=_refuse)

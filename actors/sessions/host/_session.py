@@ -116,7 +116,9 @@ class Session:
         self._draining = False
         self.written: list[Callable[[], object]] = []
         """What writes out the messages that were queued just now."""
-        shelf.after_read = self._write_out
+        self.hears = False
+        """Whether an engine process is being heard: what is queued meanwhile is written right after."""
+        shelf.around_reads = self._hear, self._write_out
 
     @property
     def cut_output(self) -> bool:
@@ -199,7 +201,11 @@ class Session:
         if self._draining:
             self.drain()
 
+    def _hear(self) -> None:
+        self.hears = True
+
     def _write_out(self) -> None:
+        self.hears = False
         written, self.written = self.written, []
         for write in written:
             write()

@@ -27,6 +27,7 @@ class Caller(Protocol):
     cell_id: str
     execution_id: str
     sequence: int
+    stems: dict[str, bytes]
 
     def settle(self, call_id: int, good: bool, text: str, /) -> None:
         """Give the script its answer: JSON, or the text of a failure."""
@@ -44,7 +45,7 @@ class Call:
     """Its number in the cell."""
     key: tuple[str, str]
     """What filters compare."""
-    message: ToolCall
+    message: bytes
     """All of it but the sequence number, which it gets when it is sent."""
     subscription: "Subscription | None" = None
     """Where it is queued or was sent; None while every match is full."""
@@ -63,21 +64,21 @@ class Subscription:
         """Say whether it takes calls of this tool."""
         return not self._keys or key in self._keys
 
-    async def next(self, heartbeat_s: float) -> ToolCall | None:
+    async def next(self, heartbeat_s: float) -> bytes | None:
         """Wait for the next call, numbered; None after a silence, or at the end."""
         call = await self.outbox.next(heartbeat_s)
         if call is None:
             return None
-        number(call)
         self._on_room()
-        return call.message
+        return numbered(call)
 
 
-def number(call: Call) -> None:
-    """Give a call the next number of its cell: it is sent in the same step."""
+def numbered(call: Call) -> bytes:
+    """Give a call the next number of its cell, and write it: it is sent in the same step."""
     call.caller.sequence += 1
-    call.message.sequence = call.caller.sequence
     call.sent = True
+    # Messages written behind each other are one message with the fields of both.
+    return call.message + ToolCall(sequence=call.caller.sequence).SerializeToString()
 
 
 class ToolCalls:
@@ -117,31 +118,40 @@ class ToolCalls:
         if len(self._pending) >= self._capacity:
             caller.settle(call_id, False, "code-mode session has too many pending delegate calls")
             return
-        name = ToolName(name=tool.name)
-        if tool.namespace is not None:
-            name.namespace = tool.namespace
-        message = ToolCall(
-            session_id=self._session_id,
-            execution_id=caller.execution_id,
-            cell_id=caller.cell_id,
-            invocation_id=self._new_id(),
-            runtime_tool_call_id=f"tool-{call_id}",
-            tool_name=name,
-            tool_kind=tool.kind,
-        )
+        invocation_id = self._new_id()
+        part = ToolCall(invocation_id=invocation_id, runtime_tool_call_id=f"tool-{call_id}")
         if input_json is not None:
-            message.input_json = input_json.encode()
-            if message.ByteSize() + _SEQUENCE_BYTES > MESSAGE_BYTES_MAX:
-                text = f"code-mode tool invocation exceeds the {MESSAGE_BYTES_MAX}-byte gRPC message limit"
-                caller.settle(call_id, False, text)
-                return
-        call = Call(message.invocation_id, caller, call_id, tool.key, message)
-        if not any(one.matches(call.key) for one in self._subscriptions):
-            caller.settle(call_id, False, "no code-mode tool subscription matches the requested tool")
+            part.input_json = input_json.encode()
+        message = self._stem(caller, tool) + part.SerializeToString()
+        if len(message) + _SEQUENCE_BYTES > MESSAGE_BYTES_MAX:
+            text = f"code-mode tool invocation exceeds the {MESSAGE_BYTES_MAX}-byte gRPC message limit"
+            caller.settle(call_id, False, text)
             return
-        self._pending[call.invocation_id] = call
-        if not self._place(call):
+        call = Call(invocation_id, caller, call_id, tool.key, message)
+        self._pending[invocation_id] = call
+        if self._place(call):
+            return
+        if any(one.matches(call.key) for one in self._subscriptions):
             self._blocked.append(call)
+        else:
+            del self._pending[invocation_id]
+            caller.settle(call_id, False, "no code-mode tool subscription matches the requested tool")
+
+    def _stem(self, caller: Caller, tool: Tool) -> bytes:
+        """Write what all calls of a tool by a cell have in common, once."""
+        stem = caller.stems.get(tool.identifier)
+        if stem is None:
+            name = ToolName(name=tool.name)
+            if tool.namespace is not None:
+                name.namespace = tool.namespace
+            stem = caller.stems[tool.identifier] = ToolCall(
+                session_id=self._session_id,
+                execution_id=caller.execution_id,
+                cell_id=caller.cell_id,
+                tool_name=name,
+                tool_kind=tool.kind,
+            ).SerializeToString()
+        return stem
 
     def _place(self, call: Call) -> bool:
         """Queue a call at the next stream in turn that matches and has room."""
@@ -157,6 +167,10 @@ class ToolCalls:
     def _unblock(self) -> None:
         if self._blocked:
             self._blocked = [call for call in self._blocked if not self._place(call)]
+
+    def knows(self, invocation_id: str) -> bool:
+        """Say whether a call waits for its answer."""
+        return invocation_id in self._pending
 
     def complete(self, invocation_id: str, good: bool, text: str) -> None:
         """Answer a call; an answer to one that is over is ignored.
