@@ -8,8 +8,7 @@ others: cancelled from outside, it still gets a bounded time to say how the call
 import enum
 import functools
 import math
-from collections.abc import Awaitable, Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 import trio
@@ -133,8 +132,11 @@ class Connection:
         while True:
             if data:
                 self._heard_at_s = trio.current_time()
-                with self.flushing():
+                self.cork()
+                try:
                     taken = self._take(data)
+                finally:
+                    self.uncork()
                 if not taken:
                     return None
                 while self._http2.overdue:
@@ -146,16 +148,15 @@ class Connection:
             if not data:
                 return self._lose("the peer closed the connection")
 
-    @contextmanager
-    def flushing(self) -> Generator[None]:
-        """Write all that the block makes ready at its end, in one piece where it fits."""
+    def cork(self) -> None:
+        """Let what becomes ready wait until `uncork`, in the same step: it is then written in one piece."""
         self.outbound.corked = True
-        try:
-            yield
-        finally:
-            self.outbound.corked = False
-            if self.outbound.waiting:
-                self.flush()
+
+    def uncork(self) -> None:
+        """Write what has become ready."""
+        self.outbound.corked = False
+        if self.outbound.waiting:
+            self.flush()
 
     def _take(self, data: bytes) -> bool:
         try:

@@ -35,9 +35,11 @@ _DATA, _HEADERS, _WINDOW, _CONTINUATION = 0, 1, 8, 9
 _WINDOW_BYTES, _WINDOW_MAX = _HEAD_BYTES + 4, 2**31 - 1
 _SERVER_OPEN: Final = ConnectionState.SERVER_OPEN
 _OPEN: Final = (_SERVER_OPEN, ConnectionState.CLIENT_OPEN)
-_END_STREAM, _END_HEADERS, _PADDED = 0x1, 0x4, 0x8
+_END_STREAM, _END_HEADERS = 0x1, 0x4
 # Streams on which data may be sent, and on which sending it changes nothing.
-_SENDING: Final = frozenset({StreamState.OPEN, StreamState.HALF_CLOSED_REMOTE})
+_SENDING: Final = (StreamState.OPEN, StreamState.HALF_CLOSED_REMOTE)
+# Told the place and end of a frame, notes the events and says how far it came.
+Taker = Callable[[bytes, int, int, list[Event]], int]
 
 
 def _frame_head(size: int, kind: int, flags: int, number: int) -> bytes:
@@ -78,6 +80,14 @@ class Http2(H2Connection):
         # Bytes of a frame that is not complete, and how much of the preface is still to come.
         self._partial = b""
         self._preface_left = 0 if client else len(_PREFACE)
+        # What takes a frame of a kind with just these flags; h2 takes all others.
+        self._plain: dict[int, Taker] = {
+            _DATA << 8: self._receive_plain_data,
+            _DATA << 8 | _END_STREAM: self._receive_plain_data,
+            _HEADERS << 8 | _END_HEADERS: self._receive_plain_headers,
+            _HEADERS << 8 | _END_HEADERS | _END_STREAM: self._receive_plain_headers,
+            _WINDOW << 8: self._receive_window,
+        }
         self.peer_stream_window: int = self.remote_settings.initial_window_size
         """How much the peer takes on a new stream; the same as in its settings, found quicker."""
         self.waiting_for_window: Mapping[int, object] = {}
@@ -189,26 +199,16 @@ class Http2(H2Connection):
         # `others` is where the frames begin that h2 takes apart itself: all but those that `_plain` names.
         at = others = 0
         while (after := self._frame_end(data, at)) <= len(data):
-            if (plain := self._plain(data[at + 3], data[at + 4])) is not None:
+            plain = self._plain.get(data[at + 3] << 8 | data[at + 4])
+            if plain is not None:
                 if others < at:
                     events += self.receive_data(data[others:at])
-                after = plain(data, at, after, events)
-                others = after
+                others = after = plain(data, at, after, events)
             at = after
         if others < at:
             events += self.receive_data(data[others:at])
         self._partial = data[at:]
         return events
-
-    def _plain(self, kind: int, flags: int) -> Callable[[bytes, int, int, list[Event]], int] | None:
-        """Choose what takes a frame: told its place and end, it notes the events and says how far it came."""
-        if kind == _DATA and not flags & _PADDED:
-            return self._receive_plain_data
-        if kind == _HEADERS and flags & ~_END_STREAM == _END_HEADERS:
-            return self._receive_plain_headers
-        if kind == _WINDOW:
-            return self._receive_window
-        return None
 
     def _take_preface(self, data: bytes, events: list[Event]) -> bytes:
         first = data[: self._preface_left]

@@ -1,6 +1,7 @@
 """Serve routes on listeners: accept, check, run each call in a scope of its own, drain, stop."""
 
 import functools
+import math
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, Final, cast
 
@@ -255,7 +256,7 @@ class Server:
     def _serve_now(self, run_now: Callable[[ServerCall], bytes], call: ServerCall) -> None:
         status, metadata = _LATE, list[tuple[bytes, bytes]]()
         try:
-            if trio.current_time() < call.deadline_s:
+            if call.deadline_s == math.inf or trio.current_time() < call.deadline_s:
                 call.answer(run_now(call))
         except Exception as error:
             # As in `_serve_call`.
@@ -290,8 +291,11 @@ class Server:
         finally:
             stream.on_gone = None
             self._calls_open -= 1
-            with connection.flushing():
+            connection.cork()
+            try:
                 call.finish(status, metadata)
+            finally:
+                connection.uncork()
 
     def _status_of(self, error: Exception, call: ServerCall) -> tuple[Status, Headers]:
         error = _sole(error)

@@ -49,14 +49,9 @@ class WholeHttp2(Http2):
         self.at_once: Callable[[Headers], object] = lambda _: None
         """Says what serves requests with these headers at once, or None. Asked once for each header block."""
         self._whole: dict[int, WholeRequest] = {}  # Those that are not answered yet.
+        self._plain[_HEADERS << 8 | _END_HEADERS] = self._receive_request
+        self._plain[_RESET << 8] = self._receive_reset
         self._message_limit, self._stream_window = limits.message_bytes_max, limits.stream_window_bytes
-
-    def _plain(self, kind: int, flags: int) -> Callable[[bytes, int, int, list[Event]], int] | None:
-        if kind == _HEADERS and flags == _END_HEADERS:
-            return self._receive_request
-        if kind == _RESET and self._whole:
-            return self._receive_reset
-        return super()._plain(kind, flags)
 
     def _receive_request(self, data: bytes, at: int, after: int, events: list[Event]) -> int:
         """Take a request that came whole, of a kind that is answered at once; all others go the long way."""

@@ -30,9 +30,10 @@ class Wire:
         if self._socket is None:
             return bytes(await self._transport.receive_some(size))
         while True:
-            await trio.lowlevel.wait_readable(self._socket)
+            number = self._socket.fileno()
+            await trio.lowlevel.wait_readable(number)
             try:
-                return os.read(self._socket.fileno(), size)
+                return os.read(number, size)
             except BlockingIOError:
                 continue  # Another reason to wake than bytes.
 

@@ -2,7 +2,6 @@
 
 import math
 import random
-from collections.abc import Callable
 from typing import Final, Protocol
 
 import attrs

@@ -281,9 +281,10 @@ async def _receive(stream: trio.abc.ReceiveStream, size: int) -> bytes:
     if not isinstance(stream, trio.lowlevel.FdStream):
         return bytes(await stream.receive_some(size))
     while True:
-        await trio.lowlevel.wait_readable(stream.fileno())
+        number = stream.fileno()
+        await trio.lowlevel.wait_readable(number)
         try:
-            return os.read(stream.fileno(), size)
+            return os.read(number, size)
         except BlockingIOError:
             continue
 
