@@ -1,7 +1,6 @@
 """What may be typed after `greenroom`, and nothing of what it does."""
 
 import argparse
-import importlib.metadata
 import sys
 from collections.abc import Collection, Sequence
 from typing import Any, NoReturn, Protocol
@@ -53,9 +52,11 @@ class _Version(argparse.Action):
     """Looks the version up when it is asked for."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        from importlib import metadata  # Only here: the import is a good part of a quick start.
+
         try:
-            version = importlib.metadata.version("greenroom")
-        except importlib.metadata.PackageNotFoundError:
+            version = metadata.version("greenroom")
+        except metadata.PackageNotFoundError:
             version = "(not installed: run from its sources)"
         print(f"greenroom {version}, Python {'.'.join(map(str, sys.version_info[:3]))}")
         parser.exit()
