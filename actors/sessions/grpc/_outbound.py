@@ -24,6 +24,8 @@ _TURN_BYTES: Final = 64 * KIB
 _BATCH_BYTES: Final = 128 * KIB
 # Below this a message is copied behind its prefix: one frame costs more than the copy (benchmarks/grpc.py).
 _COPY_BYTES: Final = 1 * MIB
+# As much of a message that comes in pieces: the copy would be of all the pieces, and its pages are new each time.
+_COPY_PIECE_BYTES: Final = 64 * KIB
 
 
 class Outbound:
@@ -59,16 +61,21 @@ class Outbound:
             self._http2.write_headers(stream.number, headers)
             self.wake()
 
-    def send_message(self, stream: Stream, payload: bytes, *, wake: bool = True) -> None:
-        """Queue a message; the writer is left asleep for whoever flushes at once."""
+    def send_message(self, stream: Stream, *payload: bytes, wake: bool = True) -> None:
+        """Queue a message, given in any pieces; the writer is left asleep for whoever flushes at once."""
         if stream.over or stream.local_ended:
             return
-        size = len(payload)
-        prefix = message_prefix(size)
-        if size <= _COPY_BYTES:
-            stream.outbox.append(memoryview(prefix + payload))
-        else:
-            stream.outbox += (memoryview(prefix), memoryview(payload))
+        size = sum(map(len, payload))
+        small = [message_prefix(size)]
+        copied_bytes = _COPY_BYTES if len(payload) == 1 else _COPY_PIECE_BYTES
+        for piece in payload:
+            if len(piece) <= copied_bytes:
+                small.append(piece)
+                continue
+            stream.outbox += (memoryview(b"".join(small)), memoryview(piece))
+            small = []
+        if small:
+            stream.outbox.append(memoryview(b"".join(small)))
         stream.queued_bytes += size + PREFIX_BYTES
         self._schedule(stream, wake=wake)
 

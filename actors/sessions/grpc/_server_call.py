@@ -96,11 +96,11 @@ class ServerCall:
         """
         self._trailers = metadata_to_headers(metadata)
 
-    def queue(self, payload: bytes, *, flushed: bool = False) -> None:
+    def queue(self, *payload: bytes, flushed: bool = False) -> None:
         """Queue one serialised message behind those before it.
 
         Args:
-            payload: The message.
+            payload: The message, in any pieces.
             flushed: Whether `flush` is called in this very step: the writer need not wake then.
 
         Raises:
@@ -108,12 +108,12 @@ class ServerCall:
             CallGone: The caller has left.
         """
         limit = self._connection.limits.message_bytes_max
-        if len(payload) > limit:
-            raise MessageTooLarge(found_bytes=len(payload), limit_bytes=limit, inbound=False)
+        if (size := sum(map(len, payload))) > limit:
+            raise MessageTooLarge(found_bytes=size, limit_bytes=limit, inbound=False)
         if self._stream.failure is not None:
             raise CallGone(self.path, self._stream.failure.status.message)
         self.send_headers()
-        self._connection.outbound.send_message(self._stream, payload, wake=not flushed)
+        self._connection.outbound.send_message(self._stream, *payload, wake=not flushed)
 
     @property
     def has_room(self) -> bool:

@@ -24,23 +24,28 @@ _DETAILS: Final = {"auto": 1, "low": 2, "high": 3, "original": 4}
 
 def event_with(cell_id: str, outcome: Outcome, duration_ns: int) -> bytes:
     """Write an `ExecuteEvent` with an outcome."""
+    return b"".join(event_parts(cell_id, outcome, duration_ns))
+
+
+def event_parts(cell_id: str, outcome: Outcome, duration_ns: int) -> list[bytes]:
+    """Write it in pieces: a large text is not copied."""
     return _wrapped(_OUTCOME_OF_EVENT, _parts(cell_id, outcome, duration_ns))
 
 
 def live_cell(cell_id: str, outcome: Outcome, duration_ns: int) -> bytes:
     """Write a `WaitResponse` of a cell that is there."""
-    return _wrapped(_LIVE, _parts(cell_id, outcome, duration_ns))
+    return b"".join(_wrapped(_LIVE, _parts(cell_id, outcome, duration_ns)))
 
 
 def missing_cell(cell_id: str, *, cut_output: bool, tokens: int, duration_ns: int) -> bytes:
     """Write a `WaitResponse` of a cell that is not there."""
     output = CutOutput() if cut_output else WholeOutput()
     outcome = output.outcome(Ending.COMPLETED, f"exec cell {cell_id} not found", tokens)
-    return _wrapped(_MISSING, _parts(cell_id, outcome, duration_ns))
+    return b"".join(_wrapped(_MISSING, _parts(cell_id, outcome, duration_ns)))
 
 
-def _wrapped(tag: int, parts: list[bytes]) -> bytes:
-    return b"".join((bytes((tag,)), _varint(sum(map(len, parts))), *parts))
+def _wrapped(tag: int, parts: list[bytes]) -> list[bytes]:
+    return [bytes((tag,)) + _varint(sum(map(len, parts))), *parts]
 
 
 def _parts(cell_id: str, outcome: Outcome, duration_ns: int) -> list[bytes]:

@@ -45,7 +45,8 @@ class FrameDecoder:
     """Takes bytes in any pieces and gives whole frames; texts that follow each other come as one, as UTF-8."""
 
     def __init__(self) -> None:
-        self._held = bytearray()
+        self._held: list[bytes] = []
+        self._held_bytes = 0
         self._needed = 0  # Nothing can be made of what is held before it is so much.
 
     def feed(self, data: bytes) -> list[Frame]:
@@ -55,10 +56,11 @@ class FrameDecoder:
             BadFrame: Nothing that follows can be trusted.
         """
         if self._held:
-            self._held += data
-            if len(self._held) < self._needed:
+            self._held.append(data)
+            self._held_bytes += len(data)
+            if self._held_bytes < self._needed:
                 return []
-            data, self._held = bytes(self._held), bytearray()
+            data, self._held = b"".join(self._held), []
         frames: list[Frame] = []
         try:
             self._read(data, frames)
@@ -80,7 +82,8 @@ class FrameDecoder:
             at = end
         self._needed = end - at
         if at < size:
-            self._held += data[at:]
+            self._held.append(data[at:])
+            self._held_bytes = size - at
 
     def _end_of_frame(self, data: bytes, at: int, size: int) -> int:
         if size - at < _LENGTH_BYTES:

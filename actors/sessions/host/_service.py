@@ -37,7 +37,7 @@ from actors.sessions._wire.code_mode_pb2 import (
     YieldObservationResponse,
 )
 from actors.sessions.grpc import Abort, Send, ServerCall, StatusCode
-from actors.sessions.host._answers import event_with, live_cell, missing_cell
+from actors.sessions.host._answers import event_parts, live_cell, missing_cell
 from actors.sessions.host._catalogue import check_tool_name, key_of
 from actors.sessions.host._cell import Phase
 from actors.sessions.host._identifiers import check_identifier
@@ -194,7 +194,7 @@ class CodeModeService:
             outcome = await observation.wait()
             if outcome is not None:
                 # Not waited for: it is the last message, and goes out with the end of the call.
-                call.queue(event_with(cell.cell_id, outcome, time.perf_counter_ns() - began_ns), flushed=True)
+                call.queue(*event_parts(cell.cell_id, outcome, time.perf_counter_ns() - began_ns), flushed=True)
                 told = True
         finally:
             session.observed(observation, session.executions, request.execution_id)
