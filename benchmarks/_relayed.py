@@ -128,6 +128,29 @@ class Uplink:
                 case _:
                     raise ConnectionError("the executor ended the connection")
 
+    # For who carries what comes, whatever it is.
+
+    def fileno(self) -> int:
+        return self._socket.fileno()
+
+    def read_more(self) -> None:
+        self._decoder.feed(self._more())
+
+    def messages(self) -> list[bytes]:
+        """Give the messages that are there."""
+        found: list[bytes] = []
+        while (event := self._decoder.next_event()) is not None:
+            match event:
+                case WholeMessage(data=data):
+                    found.append(data)
+                case Ping(payload=payload):
+                    self._socket.sendall(encode_frame(Opcode.PONG, payload))
+                case Part():
+                    pass
+                case _:
+                    raise ConnectionError("the peer ended the connection")
+        return found
+
     def close(self) -> None:
         self._socket.close()
 
