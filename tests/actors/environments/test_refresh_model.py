@@ -17,11 +17,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import trio
-from hypothesis import event, given, settings
+from hypothesis import event, example, given, settings
 from hypothesis import strategies as st
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from actors.environments import ConnectFailed, ConnectionState, Environment, EnvironmentClosed, EnvironmentManager
+from actors.environments import (
+    ConnectFailed,
+    ConnectionState,
+    Environment,
+    EnvironmentClosed,
+    EnvironmentManager,
+    ReadyInfo,
+)
 from actors.environments.testing import LinkCut, MemoryConnector, open_manager_in_memory
 from tests.actors.environments.executors import PLACES, Registry
 from tests.actors.environments.waiting import Wait
@@ -149,8 +156,6 @@ class World:
         self.registry, self.model = Registry(), PlainLink()
         provisioned = manager.materialize("tools", self.registry)
         self.environment: Environment = provisioned
-        from actors.environments import ReadyInfo
-
         manager.report_provisioning("tools", ReadyInfo(), self.registry)
         self.watch = provisioned.subscribe_connection_state()
         self.waits: list[tuple[Wait, PlainWait]] = []
@@ -294,6 +299,12 @@ async def play(steps: list[tuple[Any, ...]]) -> None:
         assert [outcome_of(real) for real, _ in world.waits] == [plain.outcome for _, plain in world.waits]
 
 
+# What chance seldom makes: a late look-up behind one that kept the session; an executor that a recovery found
+# elsewhere; an attempt of its own to whom a lost link led to.
+@example([("refresh", False), ("open", True), ("replace", 1), ("refresh", True), ("replace", 3), ("refresh", False),
+          ("answer", 0)])  # fmt: skip
+@example([("refresh", False), ("open", True), ("interrupt",), ("replace", 1), ("resume", True), ("refresh", False)])
+@example([("refresh", False), ("open", True), ("cut",), ("use",), ("refresh", False), ("open", True)])
 @given(STEPS)
 @settings(max_examples=50)
 def test_refreshes_do_what_the_plain_model_says(steps: list[tuple[Any, ...]]) -> None:

@@ -2,6 +2,7 @@
 
 import pytest
 import trio
+import trio.testing
 
 from actors.harness import (
     CallNotSent,
@@ -303,3 +304,42 @@ async def test_initialize_without_an_answer_ends_after_its_time(autojump_clock: 
             async with open_client(URL, dialer=MemoryNetwork(executor.serve)):
                 pass
         nursery.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize("is_recovering", [False, True], ids=["connected", "recovering"])
+async def test_a_retired_session_fails_all_its_work_with_the_reason_and_is_not_resumed(
+    is_recovering: bool, autojump_clock: object
+) -> None:
+    """Mutants: `Core.retire` does not end the connection with the reason, or does not end the harness."""
+    async with open_world() as world:
+        async with world.client.processes.start(["long"]) as process:
+            await anext(process.output())
+            if is_recovering:
+                world.network.refusing = "connection refused"
+                world.network.line.cut(Cut.RESET)
+                await trio.testing.wait_all_tasks_blocked()
+            errors: list[HarnessError] = []
+
+            async def wait() -> None:
+                try:
+                    await process.wait()
+                except HarnessError as error:
+                    errors.append(error)
+
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(wait)
+                await trio.testing.wait_all_tasks_blocked()
+                dials, retired_s = world.network.dials, trio.current_time()
+                world.client.retire("exec-server executor was replaced")
+            assert trio.current_time() == retired_s
+            assert isinstance(errors[0], ProcessStateUnknown)
+            assert str(errors[0]).endswith(": exec-server executor was replaced")
+        world.network.refusing = None
+        with pytest.raises(CallNotSent, match="`environment/status` was not sent: exec-server executor was replaced"):
+            await world.client.status()
+        await trio.sleep(60)
+
+        assert world.network.dials == dials
+        assert not world.client.connected
+        assert world.changes[-1].final
+        assert str(world.changes[-1].reason) == "exec-server executor was replaced"
