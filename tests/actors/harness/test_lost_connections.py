@@ -5,6 +5,7 @@ import trio
 import trio.testing
 
 from actors.harness import (
+    AnswerLost,
     CallNotSent,
     Disconnected,
     HarnessError,
@@ -343,3 +344,22 @@ async def test_a_retired_session_fails_all_its_work_with_the_reason_and_is_not_r
         assert not world.client.connected
         assert world.changes[-1].final
         assert str(world.changes[-1].reason) == "exec-server executor was replaced"
+
+
+async def test_a_call_whose_answer_a_retirement_lost_says_that_it_may_have_run_and_why(autojump_clock: object) -> None:
+    """Mutant: `Core.retire` leaves the end of the connection to the cancelled task, which knows no reason."""
+    async with open_world() as world:
+
+        async def never(_request: Request) -> bool:
+            await trio.sleep_forever()
+            return True
+
+        async def ask() -> None:
+            with pytest.raises(AnswerLost, match="its answer was lost: exec-server executor was replaced"):
+                await world.client.run(["echo", "hi"])
+
+        world.executor.before_answer = never
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(ask)
+            await trio.testing.wait_all_tasks_blocked()
+            world.client.retire("exec-server executor was replaced")
