@@ -119,7 +119,7 @@ async def _until_it_ends(peer: Peer, answer: Any) -> None:
 async def test_the_end_of_a_cell_nobody_waited_for_is_told_once_it_was_taken(
     channel: Channel, nursery: trio.Nursery
 ) -> None:
-    """Killed: a closure told when the script ends; a closure told before the answer was written."""
+    """Killed: a closure told when the script ends."""
     peer = await open_peer(channel, nursery)
     first = await peer.run("notify('on'); text('kept')", yield_time_ms=0)
     await peer.until(lambda: bool(peer.notifications))
@@ -133,7 +133,7 @@ async def test_the_end_of_a_cell_nobody_waited_for_is_told_once_it_was_taken(
 
 
 async def test_a_client_that_goes_with_a_call_open_leaves_nothing_and_the_host_ends_when_asked() -> None:
-    """Killed: a session that lives on without its connection."""
+    """Killed: a session that neither the end of its lease nor that of its stream of calls ends."""
     async with hosted() as (running, _):
         during = running.statistics()
         with pytest.RaisesGroup(CallFailed, flatten_subgroups=True):
@@ -159,7 +159,7 @@ async def test_an_observation_of_an_hour_has_its_second_of_grace_and_no_more(
 ) -> None:
     """On a virtual clock, with a real engine: a tool that ends in the grace is part of it, what comes later is not.
 
-    Killed: no grace; a grace of two seconds; one that a wait does not have.
+    Killed: no grace; a grace of two seconds.
     """
     peer = await open_peer(channel, nursery)
     await nursery.start(peer.answer_tools, silent)

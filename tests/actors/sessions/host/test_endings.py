@@ -270,17 +270,24 @@ async def test_a_process_is_replaced_after_so_many_cells_and_when_it_grew(path: 
     """Killed: a process that is never replaced; no look at what a process keeps once its cell is over."""
     options = HostOptions(engine_path=path, warm_engines=0, cells_per_engine_max=3)
     endpoint: str = await nursery.start(functools.partial(serve_host, options=options), "grpc://127.0.0.1:0")
-    seen: list[set[int]] = []
     async with open_channel(endpoint) as channel:
         peer = await open_peer(channel, nursery)
-        for source in ("", "", "", "globalThis.kept = new Uint8Array(200e6).fill(1)", "text(typeof kept)"):
-            last = await peer.run(source)
-            seen.append(engine_pids())
+        await peer.run("")
+        (first,) = engine_pids()
+        with handle_of(first) as worn:
+            await peer.run("")
+            kept = engine_pids()
+            await peer.run("")
+            await gone(worn)
+        await peer.run("")
+        (second,) = engine_pids()
+        with handle_of(second) as grown:
+            await peer.run("globalThis.kept = new Uint8Array(200e6).fill(1)")
+            await gone(grown)
+        last = await peer.run("text(typeof kept)")
         await leave(peer)
 
-    assert seen[0] == seen[1]
-    assert seen[3].isdisjoint(seen[0])
-    assert seen[4].isdisjoint(seen[3])
+    assert kept == {first}
     assert last.texts == ["undefined"]
 
 

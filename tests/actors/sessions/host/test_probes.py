@@ -277,7 +277,7 @@ async def test_a_cell_may_rely_on_the_same_whichever_engine_runs_it(engine: Chan
 
 @pytest.mark.slow
 async def test_after_its_end_nothing_of_a_cell_is_told_or_called(engine: Channel, nursery: trio.Nursery) -> None:
-    """Killed: helpers that are not cut off from the host when their cell ends."""
+    """Held by three walls, the prelude's, the harness's and the host's: without any one of them this still holds."""
     peer = await open_peer(engine, nursery)
     await nursery.start(peer.answer_tools, answer)
     await peer.run(ENDINGS["helpers once it is over"], enabled_tools=[tool("t")])
