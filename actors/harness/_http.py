@@ -76,6 +76,11 @@ class Http:
             timeout_s: For the whole exchange.
             follow_redirects: Give the answer at the end of redirections, not the first one.
 
+        Raises:
+            HttpRequestFailed: There is no whole answer; its status is no failure.
+            HttpUnavailable: The executor makes no requests.
+            HarnessError: The link is gone, or the executor refused.
+
         Cancelled:
             The executor is told to hang up.
         """

@@ -109,7 +109,14 @@ class Channel:
         metadata: MetadataLike = (),
         timeout_s: float | None = None,
     ) -> Reply[Response]:
-        """Do as `unary`, and return the metadata of the answer as well."""
+        """Do as `unary`, and return the metadata of the answer as well.
+
+        Raises:
+            CallFailed, InvalidMetadata, ChannelClosed: As `unary`.
+
+        Cancelled:
+            As `unary`.
+        """
         payload = checked(method, request, self._options.limits)
         more = metadata_to_headers(metadata)
         deadline_s = math.inf if timeout_s is None else trio.current_time() + timeout_s

@@ -186,13 +186,17 @@ class EngineProcess:
 
     def write(self, data: bytes) -> None:
         """Queue a frame, or write it at once where there is room. A process that does not read is killed."""
-        if not self._pending and self._process is not None and not self.dead:
+        if self.dead:
+            return
+        if not self._pending and self._process is not None:
             data = self._write_now(data)
         if data:
             self._pending.append(data)
             self._pending_bytes += len(data)
             self._more.unpark()
             if self._pending_bytes > _PENDING_BYTES_MAX:
+                self._pending.clear()
+                self._pending_bytes = 0
                 self.kill("exec runtime did not take what it was sent")
 
     def _write_now(self, data: bytes) -> bytes:
@@ -216,6 +220,8 @@ class EngineProcess:
             try:
                 await self._process.stdin.send_all(self._pending[0])
             except (trio.BrokenResourceError, trio.ClosedResourceError):
+                return
+            if self.dead:
                 return
             self._pending_bytes -= len(self._pending.popleft())
 
