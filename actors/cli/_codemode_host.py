@@ -38,7 +38,7 @@ def codemode_host(chosen: Namespace) -> int:
         print(f"greenroom codemode-host: {refused}", file=sys.stderr)
         return 1
     except OSError as error:
-        print(f"greenroom codemode-host: cannot listen on {chosen.listen}: {error}", file=sys.stderr)
+        print(f"greenroom codemode-host: {error.strerror or error}", file=sys.stderr)
         return 1
 
 

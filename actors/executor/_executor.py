@@ -175,7 +175,7 @@ async def open_executor(
     information = with_http(information) if http else information
     counters = Counters()
     platform = information.platform_os or "linux"
-    failure: Exception | None = None
+    failure: BaseException | None = None
     async with AsyncExitStack() as stack:
         roots = None if file_roots is None else [os.fspath(root) for root in file_roots]
         tree = stack.enter_context(open_file_tree(roots))
@@ -201,7 +201,7 @@ async def open_executor(
                 counters=counters,
                 observer=observer,
             )
-        except Exception as error:  # It goes on its way below, outside of our nursery: case P20.
+        except BaseException as error:  # It goes on its way below, outside of our nursery: case P20.
             failure = error
         nursery.cancel_scope.cancel()
     if failure is not None:

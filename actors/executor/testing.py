@@ -284,11 +284,11 @@ async def open_memory_launcher(
     programs: Mapping[str, Program], *, capacity_bytes: int = 64 * 1024
 ) -> AsyncGenerator[MemoryLauncher, None]:
     """Open a launcher for the duration of a block; what still runs at its end is cancelled."""
-    failure: Exception | None = None
+    failure: BaseException | None = None
     async with trio.open_nursery() as nursery:
         try:
             yield MemoryLauncher(nursery, programs, capacity_bytes=capacity_bytes)
-        except Exception as error:  # It goes on its way below, outside of our nursery: case P20.
+        except BaseException as error:  # It goes on its way below, outside of our nursery: case P20.
             failure = error
         nursery.cancel_scope.cancel()
     if failure is not None:

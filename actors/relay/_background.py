@@ -2,6 +2,7 @@
 
 from contextlib import AbstractAsyncContextManager
 from types import TracebackType
+from typing import cast
 
 import trio
 
@@ -33,7 +34,14 @@ class open_background:  # noqa: N801  # Used as a function: `async with open_bac
         try:
             suppressed: bool | None = await self._manager.__aexit__(kind, error, trace)
         except BaseExceptionGroup as group:
-            if error is not None and group.exceptions == (error,):
-                return False
+            if error is not None and _leaves(group) == _leaves(error) and len(group.exceptions) == 1:
+                return False  # The nursery may have made a group of the block anew.
             raise
         return suppressed
+
+
+def _leaves(error: BaseException) -> list[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        group = cast("BaseExceptionGroup[BaseException]", error)
+        return [leaf for inner in group.exceptions for leaf in _leaves(inner)]
+    return [error]

@@ -96,8 +96,14 @@ async def listen_tcp(
         host: A name or an address.
         port: 0 to 65535.
         ssl_context: With a certificate, to speak TLS; ALPN is set on it.
+
+    Raises:
+        OSError: The port is taken, or the address is not ours.
     """
-    listeners = await trio.open_tcp_listeners(port, host=host)
+    try:
+        listeners = await trio.open_tcp_listeners(port, host=host)
+    except OSError as error:
+        raise _named(error, f"{host}:{port}") from error
     if ssl_context is None:
         return listeners
     ssl_context.set_alpn_protocols([ALPN])
@@ -121,12 +127,22 @@ def listen_unix(path: str, *, mode: int = 0o600) -> Sequence[trio.SocketListener
         raw.setblocking(False)
         raw.bind(path)
         raw.listen(128)
+    except OSError as error:
+        raw.close()
+        raise _named(error, path) from error
     except BaseException:
         raw.close()
         raise
     finally:
         os.umask(before)
     return [trio.SocketListener(trio.socket.from_stdlib_socket(raw))]
+
+
+def _named(error: OSError, where: str) -> OSError:
+    """Say where, which the system does not; the kind of the error stays."""
+    text = f"cannot listen on {where}: {error.strerror or error}"
+    # The numbers of names that have no address are none of the system's.
+    return OSError(text) if error.errno is None or isinstance(error, socket.gaierror) else OSError(error.errno, text)
 
 
 def _remove_dead(path: str) -> None:

@@ -21,6 +21,9 @@ async def open_helpers() -> AsyncGenerator[trio.Nursery]:
                 # Held, not swallowed: it is raised again below, outside the nursery that would wrap it.
                 failure = error
             nursery.cancel_scope.cancel()
-    finally:
-        if failure is not None:
-            raise failure
+    except BaseException:
+        # A body that was only stopped by the failure of a task has nothing better to say.
+        if failure is None or isinstance(failure, trio.Cancelled):
+            raise
+    if failure is not None:
+        raise failure

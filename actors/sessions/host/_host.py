@@ -2,7 +2,8 @@
 
 import ssl
 import tempfile
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
 from typing import Any, Final, TypeVar
 
 import attrs
@@ -274,15 +275,30 @@ async def open_host(listen: str, *, options: HostOptions | None = None) -> Async
             host = Host(options, engine, await root.start_pool("sessions"), engines, alarms)
             routes = routes_for(CodeModeService(host))
             server = Server(routes if options.token is None else guarded(routes, options.token), _server_options())
-            async with trio.open_nursery() as nursery:
-                listeners = await where.open(options.ssl_context)
-                await nursery.start(server.serve, listeners)
+            # Outside every nursery of ours: an address that is taken is told as it is.
+            listeners = await where.open(options.ssl_context)
+            async with _served(server, listeners):
                 endpoint = where.endpoint(addresses_of(listeners)[0], tls=options.ssl_context is not None)
                 try:
                     yield RunningHost(host, server, endpoint, engine, walls)
                 finally:
                     engines.stop()
-                    nursery.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def _served(server: Server, listeners: Sequence[trio.abc.Listener[Any]]) -> AsyncGenerator[None, None]:
+    """Serve while the block runs; what it raises comes out as it is."""
+    failure: BaseException | None = None
+    async with trio.open_nursery() as nursery:
+        try:
+            await nursery.start(server.serve, listeners)
+            yield
+        except BaseException as error:
+            # Held, not swallowed: it is raised below, outside the nursery that would wrap it.
+            failure = error
+        nursery.cancel_scope.cancel()
+    if failure is not None:
+        raise failure
 
 
 async def serve_host(

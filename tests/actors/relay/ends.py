@@ -58,6 +58,7 @@ async def echo(stream: ExecutorStream) -> None:
 
 
 Handler = Callable[[ExecutorStream], Awaitable[None]]
+Validate = Callable[[PublicKey, str], Awaitable[Verdict]]
 
 
 @attrs.define
@@ -80,7 +81,7 @@ class World:
 
 @asynccontextmanager
 async def world(
-    handler: Handler = echo, validate=approve, *, limits: RelayLimits | None = None
+    handler: Handler = echo, validate: Validate = approve, *, limits: RelayLimits | None = None
 ) -> AsyncGenerator[World, None]:
     """Run an executor behind a router in memory."""
     async with trio.open_nursery() as nursery:
@@ -158,7 +159,7 @@ def message_record(channel: SecureChannel, *messages: bytes) -> bytes:
 
 @asynccontextmanager
 async def raw(
-    handler: Handler = echo, validate=approve, *, limits: RelayLimits | None = None
+    handler: Handler = echo, validate: Validate = approve, *, limits: RelayLimits | None = None
 ) -> AsyncGenerator[tuple[RawHarness, ExecutorEnd], None]:
     """A raw harness at the other end of an executor's own connection."""
     near, far = memory_connection_pair(buffered_frames=4096)
