@@ -5,21 +5,40 @@ import signal
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Sequence
-from typing import Final
+from functools import partial
+from typing import Final, TypeAlias
 
 from actors.cli._arguments import parse
 from actors.cli._programs import INTERRUPTED, INTERRUPTED_FROM
 
-__all__ = ["main"]
+__all__ = ["command_line", "main"]
 
 _BROKEN_PIPE: Final = INTERRUPTED_FROM + signal.SIGPIPE
+
+Command: TypeAlias = Callable[[Namespace], int]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and give its exit code; an interrupt is 130, as a shell would say it."""
-    chosen = parse(arguments)
     try:
-        return _COMMANDS[chosen.command](chosen)
+        return command_line(arguments)()
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def command_line(arguments: Sequence[str] | None = None) -> Callable[[], int]:
+    """Read what was typed and import what that command needs, and no more.
+
+    Returns:
+        The command, which gives its exit code.
+    """
+    chosen = parse(arguments)
+    return partial(_run_command, _COMMANDS[chosen.command](), chosen)
+
+
+def _run_command(command: Command, chosen: Namespace) -> int:
+    try:
+        return command(chosen)
     except BrokenPipeError:
         _say_no_more()  # Whoever read our output has enough.
         return _BROKEN_PIPE
@@ -37,43 +56,43 @@ def _say_no_more() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _demo(chosen: Namespace) -> int:
+def _demo() -> Command:
     from actors.cli._demo import demo
 
-    return demo(plain=chosen.plain, json_wanted=chosen.json)
+    return lambda chosen: demo(plain=chosen.plain, json_wanted=chosen.json)
 
 
-def _serve(chosen: Namespace) -> int:
+def _serve() -> Command:
     from actors.cli._serve import serve
 
-    return serve(chosen)
+    return serve
 
 
-def _executor(chosen: Namespace) -> int:
+def _executor() -> Command:
     from actors.cli._executor import executor
 
-    return executor(chosen)
+    return executor
 
 
-def _codemode_host(chosen: Namespace) -> int:
+def _codemode_host() -> Command:
     from actors.cli._codemode_host import codemode_host
 
-    return codemode_host(chosen)
+    return codemode_host
 
 
-def _run(chosen: Namespace) -> int:
+def _run() -> Command:
     from actors.cli._run import run
 
-    return run(chosen)
+    return run
 
 
-def _doctor(chosen: Namespace) -> int:
+def _doctor() -> Command:
     from actors.cli._doctor import doctor
 
-    return doctor(json_wanted=chosen.json)
+    return lambda chosen: doctor(json_wanted=chosen.json)
 
 
-_COMMANDS: Final[dict[str, Callable[[Namespace], int]]] = {
+_COMMANDS: Final[dict[str, Callable[[], Command]]] = {
     "demo": _demo,
     "serve": _serve,
     "executor": _executor,

@@ -7,7 +7,7 @@ so it must import what it uses; its output, its exit code and what the interpret
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 PROGRAM_S = 60
@@ -59,7 +59,7 @@ class Prepared:
 
 
 @contextmanager
-def open_prepared() -> Iterator[Prepared]:
+def open_prepared() -> Generator[Prepared]:
     """Start such a process; its end is waited for when the block closes."""
     command = [sys.executable, "-W", "error", "-c", FORKING]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
