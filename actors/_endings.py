@@ -9,7 +9,7 @@ import trio
 from actors._messages import Ending
 from supervision import Shutdown
 
-__all__ = ["ending_of", "forget_locals", "without_cancellation"]
+__all__ = ["ending_of", "forget_locals", "gone_text", "without_cancellation"]
 
 # By itself: before Python 3.12, to read a member from its enum costs as much as a call.
 CRASHED: Final = Ending.CRASHED
@@ -61,3 +61,15 @@ def _clear_frames(trace: TracebackType | None) -> None:
             with contextlib.suppress(RuntimeError):  # It is still running.
                 trace.tb_frame.clear()
         trace = trace.tb_next
+
+
+def gone_text(ending: Ending, cause: BaseException | None) -> str:
+    """Say of an actor that is gone how it ended."""
+    match ending:
+        case Ending.STOPPED:
+            return "is gone: it was stopped or returned"
+        case Ending.KILLED:
+            return "is gone: it was cancelled"
+        case Ending.CRASHED:
+            how = "crashed" if cause is None else f"crashed ({type(cause).__name__})"
+            return f"is gone: it {how} and is not started again"

@@ -16,7 +16,7 @@ from typing import Any, Final, NoReturn, Protocol
 from trio.lowlevel import Task, current_task
 
 from actors._ask import Ask, Part, Sender
-from actors._endings import ending_of, forget_locals, without_cancellation
+from actors._endings import ending_of, forget_locals, gone_text, without_cancellation
 from actors._errors import ActorGone, LeftBehind, MailboxFull, WaitsForItself
 from actors._line import check_no_ring
 from actors._mailbox import Mailbox, OnRestart, WhenFull
@@ -150,7 +150,7 @@ class Seat(Queue):
     def check_open(self, message: object) -> None:
         """Raise when no handler will ever see a message sent now."""
         if self.closed:
-            what = "is gone" if self.gone else "is stopping"
+            what = gone_text(*self.end_seen) if self.gone else "is stopping"
             raise LeftBehind(message, self.label, self.generation, what) from self.end_seen[1]
 
     def full(self, message: object) -> MailboxFull:
@@ -259,7 +259,7 @@ class Seat(Queue):
         forget_locals(cause)
         self.close()
         before = self.tally.dropped
-        self.fail_mail("is gone", cause)
+        self.fail_mail(gone_text(*self.end_seen), cause)
         self.control: deque[object] | None = None
         self.child = None
         self.make, self.args = not_made, ()

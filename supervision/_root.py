@@ -70,8 +70,21 @@ class _Root(AbstractAsyncContextManager[Supervisor]):
         self._stack = AsyncExitStack()
 
     def __getattr__(self, name: str) -> NoReturn:
-        text = f"open_root() was not entered, so there is no {name!r} yet: write `async with open_root() as root:`"
-        raise AttributeError(text, name=name, obj=self)
+        raise AttributeError(_not_entered(f"so there is no {name!r} yet"), name=name, obj=self)
+
+    # Python looks these up in the class. No type checker sees them: `open_root` promises to be entered, and no more.
+
+    def __await__(self) -> NoReturn:
+        raise TypeError(_not_entered("and there is nothing to await"))
+
+    def __aiter__(self) -> NoReturn:
+        raise TypeError(_not_entered("so there is nothing to iterate"))
+
+    def __enter__(self) -> NoReturn:
+        raise TypeError(_not_entered("and `with` alone cannot"))
+
+    def __exit__(self, *_: object) -> None:
+        """Never reached: `with` looks for it before it enters."""
 
     async def __aenter__(self) -> Supervisor:
         spec, hub = self._spec, Hub()
@@ -88,6 +101,10 @@ class _Root(AbstractAsyncContextManager[Supervisor]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None:
         return await self._stack.__aexit__(kind, error, trace)
+
+
+def _not_entered(what: str) -> str:
+    return f"open_root() was not entered, {what}: write `async with open_root() as root:`"
 
 
 def open_root(

@@ -97,10 +97,10 @@ def told_parts(thing: object) -> list[str]:
 
 
 def told_in(docstring: str) -> set[str]:
-    """The names that the `Attributes` of a docstring explain: one, or several, before a colon and a text."""
+    """The names that the `Attributes` of a docstring explain: one or several, their default, a colon and a text."""
     section = re.search(r"^Attributes:\n((?:    .*\n?|\n)*)", inspect.cleandoc(docstring), re.MULTILINE)
     lines = section[1] if section else ""
-    heads: list[str] = re.findall(r"^    (\w+(?:, \w+)*): \S", lines, re.MULTILINE)
+    heads: list[str] = re.findall(r"^    (\w+(?:, \w+)*)(?: \([^()\n]+\))?: \S", lines, re.MULTILINE)
     return {name for head in heads for name in head.split(", ")}
 
 

@@ -44,7 +44,7 @@ async def _serve(chosen: Namespace, token: str, identity: Identity) -> None:
             file_roots=chosen.file_root,
             observer=give_back,
             http=chosen.http,
-            report=_Teller(),
+            report=_Teller(chosen.environment_id),
             task_status=_Announcement(chosen.json),
         )
 
@@ -52,7 +52,8 @@ async def _serve(chosen: Namespace, token: str, identity: Identity) -> None:
 class _Teller:
     """Tells what keeps the executor from being reached, and that it is over; what is tried again quickly, once."""
 
-    def __init__(self) -> None:
+    def __init__(self, environment_id: str) -> None:
+        self._who = f"greenroom executor {environment_id}"
         self._last = ""
 
     def __call__(self, event: UpkeepEvent) -> None:
@@ -62,12 +63,12 @@ class _Teller:
             return
         trouble = f"{event.what}: {event.why}"
         if trouble != self._last or event.retry_in_s >= _WORTH_TELLING_S:
-            print(f"greenroom executor: {trouble}; next try in {event.retry_in_s:.1f} s", file=sys.stderr)
+            print(f"{self._who}: {trouble}; next try in {event.retry_in_s:.1f} s", file=sys.stderr)
         self._last = trouble
 
     def _recovered(self) -> None:
         if self._last:
-            print("greenroom executor: connected again", file=sys.stderr)
+            print(f"{self._who}: connected again", file=sys.stderr)
         self._last = ""
 
 

@@ -2,6 +2,7 @@
 
 import json
 import math
+import shlex
 import signal
 import sys
 from argparse import Namespace
@@ -55,13 +56,25 @@ def run(chosen: Namespace) -> int:
     try:
         return run_program(partial(_run, chosen, variables, timeout_s, token))
     except (HarnessError, RegistrarFailed) as error:
-        print(f"greenroom run: {error}{token_hint(error, chosen.token_file)}", file=sys.stderr)
+        hint = token_hint(error, chosen.token_file) or _place_hint(error, chosen)
+        print(f"greenroom run: {error}{hint}", file=sys.stderr)
         return _code_of(error, chosen.argv)
     except OutputRefused as refused:
         if refused.reader_left:
             return READER_LEFT
         print(f"greenroom run: {refused}", file=sys.stderr)
         return 1
+
+
+def _place_hint(error: Exception, chosen: Namespace) -> str:
+    """What to add when it may be the name of the environment that is wrong."""
+    name = ascii(chosen.executor)
+    if chosen.registry is None and "://" not in chosen.executor:
+        return f"; to reach environment {name} by its id, say where it is registered: --registry URL --token-file FILE"
+    if chosen.registry is not None and "environment_offline" in str(error):
+        serving = f"greenroom executor --registry ... --environment-id {shlex.quote(chosen.executor)}"
+        return f"; look whether {name} is the right id, and whether `{serving}` runs"
+    return ""
 
 
 def _code_of(error: Exception, argv: Sequence[str]) -> int:

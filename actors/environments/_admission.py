@@ -13,7 +13,7 @@ from actors.environments._backstage import Backstage, label_of
 from actors.environments._body import Body
 from actors.environments._connection import Connection, Phase
 from actors.environments._connection_events import StartAsked
-from actors.environments._demands import must_be_seconds, must_be_text, must_offer
+from actors.environments._demands import must_be_provider, must_be_seconds, must_be_text
 from actors.environments._environment import Environment, body_of
 from actors.environments._gate import FailureReported, Gate, Provisioning, ReadyReported
 from actors.environments._ids import check_environment_id
@@ -53,7 +53,7 @@ def check_newcomer(newcomer: Newcomer) -> None:
     """
     if newcomer.kind is not Kind.LOCAL:
         check_environment_id(newcomer.environment_id)
-        must_offer("connect_bundle", "provider", newcomer.provider)
+        must_be_provider(newcomer.provider)
     if isinstance(newcomer.report, ReadyInfo):
         check_ready_info(newcomer.report, newcomer.environment_id)
     if newcomer.deadline_s is not None:

@@ -6,7 +6,7 @@ from typing import Final, cast
 import attrs
 from attrs.validators import optional
 
-from actors.environments._demands import a_text, all_of, must_be_text, must_offer, of
+from actors.environments._demands import a_text, all_of, must_be_provider, must_be_text, of
 from actors.environments._errors import ProtocolError, RegistryConfigurationError, TooManyEnvironments
 from actors.environments._ids import LOCAL_ENVIRONMENT_ID, REMOTE_ENVIRONMENT_ID, check_environment_id
 from actors.environments._printable import printable, shown_url, url_without_secrets
@@ -123,7 +123,7 @@ def provider_of(way: ConnectProvider | str) -> ConnectProvider:
     """
     if isinstance(way, str):
         return FixedEndpoint(PlainEndpoint(websocket_url=required_url(way)))
-    must_offer("connect_bundle", "provider", way)
+    must_be_provider(way)
     return way
 
 

@@ -6,6 +6,8 @@ What is refused is shown by its type, unless it is a small number: it may be hug
 import math
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
+from functools import lru_cache
+from inspect import signature
 from typing import Any, TypeAlias, TypeGuard, cast
 
 import attrs
@@ -68,6 +70,33 @@ def must_offer(method: str, field: str, value: object) -> None:
     """Demand an object with a method of this name."""
     if not callable(getattr(value, method, None)):
         raise refuse(field, value, f"it must have a method {method}()")
+
+
+def must_be_provider(value: object) -> None:
+    """Demand an object whose `connect_bundle` takes the harness's key, and nothing else that must be given."""
+    if isinstance(value, type):
+        raise refuse("provider", value, f"it must be an object, not the class: write {value.__name__}(...)")
+    must_offer("connect_bundle", "provider", value)
+    method: Any = getattr(value, "connect_bundle")  # noqa: B009  # No protocol is promised yet.
+    function, own = getattr(method, "__func__", method), int(hasattr(method, "__func__"))
+    try:
+        fits = _takes(function, own + 1)
+    except TypeError:  # It cannot be remembered.
+        fits = _takes.__wrapped__(function, own + 1)
+    if not fits:
+        raise refuse("provider", value, "its connect_bundle() must take one argument, the harness's public key")
+
+
+@lru_cache(maxsize=256)
+def _takes(function: Callable[..., object], count: int) -> bool:
+    """Whether a function can be called with so many arguments; one that does not tell is believed."""
+    try:
+        signature(function).bind(*range(count))
+    except TypeError:
+        return False
+    except ValueError:
+        return True
+    return True
 
 
 def must_be_options(of: str, given: Mapping[str, object], options: type) -> None:

@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import AsyncGenerator, Sequence
+from pathlib import PurePath
 from typing import Unpack, final
 
 import trio
@@ -174,12 +175,13 @@ class Environment(Handle):
         async with self.operation("info") as client:
             return await client.info()
 
-    async def run(self, argv: Sequence[str], **options: Unpack[RunOptions]) -> CompletedCommand:
+    async def run(self, argv: Sequence[str | PurePath], **options: Unpack[RunOptions]) -> CompletedCommand:
         """Run a command to its end, connecting if need be, and give its output and exit code.
 
         Args:
             argv: Program and arguments.
-            options: See `RunOptions`.
+            options: env=None, cwd=None, stdin=None, tty=False, env_policy=None, timeout_s=None, check=False,
+                output_bytes_max=64 MiB: see `RunOptions`. The environment of the command is empty unless you give one.
 
         Raises:
             InvalidOption: There is no such option.
@@ -266,12 +268,15 @@ class EnvironmentProcesses(Handle):
         self._environment = environment
 
     @block
-    async def start(self, argv: Sequence[str], **options: Unpack[StartOptions]) -> AsyncGenerator[Process, None]:
+    async def start(
+        self, argv: Sequence[str | PurePath], **options: Unpack[StartOptions]
+    ) -> AsyncGenerator[Process, None]:
         """Start a process for as long as the block lasts, connecting if need be: ``async with ... as process``.
 
         Args:
             argv: Program and arguments.
-            options: See `StartOptions`.
+            options: env=None, cwd=None, pipe_stdin=False, tty=False, arg0=None, env_policy=None, process_id=None,
+                metadata=None: see `StartOptions`. The environment of the process is empty unless you give one.
 
         Raises:
             InvalidOption: There is no such option.

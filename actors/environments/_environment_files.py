@@ -45,8 +45,13 @@ class EnvironmentFiles(metaclass=Given):
             return await files.read_bytes(path)
 
     async def read_text(self, path: FilePath, *, encoding: str = "utf-8", errors: str = "strict") -> str:
-        """Read a whole plain file as text."""
-        return (await self.read_bytes(path)).decode(encoding, errors)
+        """Read a whole plain file as text.
+
+        Raises:
+            UnicodeDecodeError: It holds something else than this encoding; the reason names the path.
+        """
+        async with self._files("read_text") as files:
+            return await files.read_text(path, encoding=encoding, errors=errors)
 
     async def write_bytes(self, path: FilePath, data: bytes) -> None:
         """Make or replace a whole plain file, in one step for whoever looks; its folder must be there."""
@@ -55,7 +60,8 @@ class EnvironmentFiles(metaclass=Given):
 
     async def write_text(self, path: FilePath, text: str, *, encoding: str = "utf-8") -> None:
         """Make or replace a whole plain file."""
-        await self.write_bytes(path, text.encode(encoding))
+        async with self._files("write_text") as files:
+            await files.write_text(path, text, encoding=encoding)
 
     async def stat(self, path: FilePath, *, follow_links: bool = True) -> FileStatus:
         """Say what stands at a path; without following, of a link in the last place itself."""
@@ -82,7 +88,8 @@ class EnvironmentFiles(metaclass=Given):
 
         Args:
             path: Its top.
-            rules: See `WalkRules`.
+            rules: depth_max=64, directories_max=10_000, entries_max=10_000, follow_links=False,
+                enter_hidden=True: see `WalkRules`.
         """
         must_be_options("walk", rules, WalkRules)
         async with self._files("walk") as files:

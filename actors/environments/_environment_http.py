@@ -39,7 +39,7 @@ class EnvironmentHttp(metaclass=Given):
         Args:
             method: Such as ``"GET"``.
             url: As seen from the environment.
-            options: See `HttpOptions`.
+            options: headers=None, body=None, json=None, timeout_s=None, follow_redirects=True: see `HttpOptions`.
 
         Cancelled:
             The executor is told to hang up.
@@ -55,7 +55,7 @@ class EnvironmentHttp(metaclass=Given):
         Args:
             method: Such as ``"GET"``.
             url: As seen from the environment.
-            options: See `HttpOptions`.
+            options: headers=None, body=None, json=None, timeout_s=None, follow_redirects=True: see `HttpOptions`.
 
         Cancelled:
             The executor is told to hang up.

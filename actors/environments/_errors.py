@@ -106,8 +106,7 @@ class ProvisioningConflict(EnvironmentsError):
     def __init__(self, environment_id: str, remedy: str = "") -> None:
         super().__init__(f"environment `{environment_id}` is already registered with a different provisioning mode")
         self.environment_id = environment_id
-        if remedy:
-            self.add_note(remedy)
+        self.add_note(remedy or "manager.get() finds it; remove it first to provision the id in another way.")
 
 
 class TooManyEnvironments(EnvironmentsError):
@@ -167,7 +166,10 @@ class RegistrationInactive(EnvironmentsError):
         super().__init__("deferred environment registration is inactive")
         self.environment_id: str = environment_id
         self.generation: int = generation
-        self.add_note(f"Environment `{environment_id}` generation {generation} was closed, or nobody held it any more.")
+        self.add_note(
+            f"Environment `{environment_id}` generation {generation} was closed, or nobody held it any more. Keep the "
+            "registration's environment while it is provisioned, or register the id anew: manager.register_deferred()."
+        )
 
 
 class EnvironmentUnavailable(EnvironmentsError):
@@ -218,6 +220,10 @@ class EnvironmentClosed(EnvironmentsError):
 
     def __init__(self, environment_id: str, generation: int, reason: str) -> None:
         super().__init__(f"environment `{environment_id}` generation {generation} is closed: {reason}")
+        self.add_note(
+            "A closed environment stays closed. Take the one that has the id now, manager.get(), or register it anew: "
+            "manager.register_deferred() or manager.upsert()."
+        )
         self.environment_id: str = environment_id
         self.generation: int = generation
         self.reason: str = reason

@@ -2,12 +2,13 @@
 
 from collections import deque
 from collections.abc import AsyncGenerator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from typing import Final, Self
 
 import attrs
 import trio
 
+from actors.blocks import block
 from actors.environments._demands import must_be_count
 from actors.environments._events import EnvironmentEvent, EventsMissed
 from actors.environments._given import Handle
@@ -123,8 +124,7 @@ class EventStream:
         must_be_count("capacity", capacity, 1)
         return self._listening(capacity)
 
-    @asynccontextmanager
-    async def _listening(self, capacity: int) -> AsyncGenerator[EnvironmentEvents, None]:
+    async def _listen(self, capacity: int) -> AsyncGenerator[EnvironmentEvents, None]:
         await trio.lowlevel.checkpoint()
         listener = Listener(capacity)
         self._listeners.append(listener)
@@ -135,3 +135,5 @@ class EventStream:
         finally:
             self._listeners.remove(listener)
             listener.end()
+
+    _listening = block(_listen, "EnvironmentManager.events")

@@ -9,7 +9,7 @@ import trio
 from actors.environments._admission import Newcomer, admit, check_newcomer, lose_id, registration_of
 from actors.environments._backstage import Backstage
 from actors.environments._configuration import provider_of, required_url
-from actors.environments._demands import must_be_grace
+from actors.environments._demands import must_be_grace, must_be_text
 from actors.environments._environment import Environment, body_of
 from actors.environments._errors import ManagerClosed, ProvisioningConflict
 from actors.environments._event_stream import EnvironmentEvents
@@ -136,11 +136,12 @@ class EnvironmentManager(Handle):
 
         Raises:
             ProtocolError: The URL is blank, or says that it is disabled.
-            InvalidOption: The URL is of another kind.
+            InvalidOption: The URL is no text, or of another kind.
             InvalidEnvironmentId: The id may not name an environment.
             TooManyEnvironments: The manager holds as many as it may.
             ManagerClosed: The manager takes nobody any more.
         """
+        must_be_text("url", url)
         return self.upsert(environment_id, provider_of(required_url(url)))
 
     # Reports by id.
@@ -261,7 +262,9 @@ class EnvironmentManager(Handle):
     def why(self, environment_id: str) -> Why:
         """Say why the environment that has the id now is what it is; or that there is none."""
         environment = self.get(environment_id)
-        return explain_absence(environment_id) if environment is None else environment.why()
+        if environment is None:
+            return explain_absence(environment_id, self._backstage.doing)
+        return environment.why()
 
     def events(self, *, capacity: int = 1024) -> AbstractAsyncContextManager[EnvironmentEvents]:
         """Listen for as long as a block lasts; who is too slow misses the oldest, and is told how many."""

@@ -12,14 +12,14 @@ class RunOptions(TypedDict, total=False):
     """Options of `Environment.run`; all may be left out.
 
     Attributes:
-        env: The whole environment of the command; nothing is inherited unless `env_policy` asks for it.
-        cwd: An absolute path, or a ``file:`` URI.
-        stdin: Bytes for standard input, which is closed after them.
-        tty: Run it on a terminal.
-        env_policy: Begin with the executor's variables.
-        timeout_s: Kill its process group after this time.
-        check: Raise when the exit code is not 0.
-        output_bytes_max: Keep this much output, and count the rest.
+        env (None): The whole environment of the command; nothing is inherited unless `env_policy` asks for it.
+        cwd (None): An absolute path, or a ``file:`` URI; the executor's own folder when left out.
+        stdin (None): Bytes for standard input, which is closed after them; at its end from the start when left out.
+        tty (False): Run it on a terminal; all output is ``stdout``.
+        env_policy (None): Begin with the executor's variables.
+        timeout_s (None): Kill its process group after this time, and raise; no limit when left out.
+        check (False): Raise when the exit code is not 0.
+        output_bytes_max (64 MiB): Keep this much output, and count the rest.
     """
 
     env: Mapping[str, str] | None
@@ -36,11 +36,11 @@ class HttpOptions(TypedDict, total=False):
     """Options of `EnvironmentHttp.request` and `EnvironmentHttp.stream`; all may be left out.
 
     Attributes:
-        headers: A value may be `actors.harness.FromVariable`: a secret that never leaves the environment.
-        body: Bytes to send.
-        json: A value to send as JSON instead, with its content type.
-        timeout_s: For the whole exchange.
-        follow_redirects: Give the answer at the end of redirections, not the first one.
+        headers (None): A value may be `actors.harness.FromVariable`: a secret that never leaves the environment.
+        body (None): Bytes to send.
+        json (None): A value to send as JSON instead, with its content type.
+        timeout_s (None): For the whole exchange; no limit when left out.
+        follow_redirects (True): Give the answer at the end of redirections, not the first one.
     """
 
     headers: HttpHeaders | None
@@ -54,11 +54,11 @@ class WalkRules(TypedDict, total=False):
     """Options of `EnvironmentFiles.walk`; all may be left out.
 
     Attributes:
-        depth_max: Folders below the top to go down; 0 lists the top alone.
-        directories_max: Folders to read.
-        entries_max: Entries to give.
-        follow_links: Enter links to folders, each folder once.
-        enter_hidden: Enter folders whose name begins with a dot.
+        depth_max (64): Folders below the top to go down; 0 lists the top alone.
+        directories_max (10,000): Folders to read.
+        entries_max (10,000): Entries to give.
+        follow_links (False): Enter links to folders, each folder once.
+        enter_hidden (True): Enter folders whose name begins with a dot.
     """
 
     depth_max: int
@@ -72,14 +72,14 @@ class StartOptions(TypedDict, total=False):
     """Options of `EnvironmentProcesses.start`; all may be left out.
 
     Attributes:
-        env: The whole environment of the process; nothing is inherited unless `env_policy` asks for it.
-        cwd: An absolute path, or a ``file:`` URI.
-        pipe_stdin: Keep standard input open.
-        tty: Run it on a terminal.
-        arg0: What the program sees as its own name.
-        env_policy: Begin with the executor's variables.
-        process_id: Unique in the session; made up when left out.
-        metadata: Goes to the executor as it is.
+        env (None): The whole environment of the process; nothing is inherited unless `env_policy` asks for it.
+        cwd (None): An absolute path, or a ``file:`` URI; the executor's own folder when left out.
+        pipe_stdin (False): Keep standard input open.
+        tty (False): Run it on a terminal; all output comes as one stream.
+        arg0 (None): What the program sees as its own name.
+        env_policy (None): Begin with the executor's variables.
+        process_id (None): Unique in the session; made up when left out.
+        metadata (None): Goes to the executor as it is.
     """
 
     env: Mapping[str, str] | None

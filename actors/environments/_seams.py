@@ -45,7 +45,7 @@ class ProcessStarter(Protocol):
 
     def start(
         self,
-        argv: Sequence[str],
+        argv: Sequence[str | PurePath],
         /,
         *,
         env: Mapping[str, str] | None = ...,
@@ -66,6 +66,14 @@ class FileAccess(Protocol):
 
     async def read_bytes(self, path: FilePath, /) -> bytes:
         """Read a whole file."""
+        ...
+
+    async def read_text(self, path: FilePath, /, *, encoding: str = ..., errors: str = ...) -> str:
+        """Read a whole file as text."""
+        ...
+
+    async def write_text(self, path: FilePath, text: str, /, *, encoding: str = ...) -> None:
+        """Make or replace a whole file with a text."""
         ...
 
     async def write_bytes(self, path: FilePath, data: bytes, /) -> None:
@@ -177,7 +185,7 @@ class Client(Protocol):
 
     async def run(
         self,
-        argv: Sequence[str],
+        argv: Sequence[str | PurePath],
         /,
         *,
         env: Mapping[str, str] | None = ...,

@@ -50,8 +50,23 @@ class Why:
         return " <- ".join(map(str, self.reasons)) + f"; {self.advice}"
 
 
-def explain_absence(environment_id: str) -> Why:
-    """Why an id leads to nothing."""
+def explain_absence(environment_id: str, doing: str | None = None) -> Why:
+    """Why an id leads to nothing.
+
+    Args:
+        environment_id: Which id.
+        doing: What the manager is doing that it takes nobody any more.
+    """
+    if doing is not None:
+        return Why(
+            environment_id=environment_id,
+            generation=None,
+            reasons=(
+                Reason(code="unknown", text=f"no environment {shown(environment_id)} is registered here"),
+                Reason(code="manager_closed", text=f"this manager is {doing} and takes no new environments"),
+            ),
+            advice="register it with another manager: open_manager()",
+        )
     reason = Reason(code="unknown", text=f"no environment {shown(environment_id)} is registered here")
     return Why(
         environment_id=environment_id,

@@ -4,13 +4,14 @@ The connector here takes the place of the real one; everything else is the real 
 """
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from pathlib import PurePath
 from typing import Any
 
 import attrs
 import trio
 
 from actors import ActorsError
+from actors.blocks import block
 from actors.environments import (
     Answer,
     AttemptRules,
@@ -109,7 +110,7 @@ class MemoryClient:
 
     def __init__(self, request: LinkRequest) -> None:
         self.request = request
-        self.commands: list[Sequence[str]] = []
+        self.commands: list[Sequence[str | PurePath]] = []
         self.failure: Exception | None = None
         self.retired: str | None = None
         self.proceed: trio.Event = trio.Event()
@@ -163,11 +164,12 @@ class MemoryClient:
         await self._answer()
         return tuple(DiscoveredRoot(id=name, path=str(path)) for name, path in roots.items())
 
-    async def run(self, argv: Sequence[str], /, **_options: Any) -> CompletedCommand:
+    async def run(self, argv: Sequence[str | PurePath], /, **_options: Any) -> CompletedCommand:
         """Remember a command and give it back as its own output."""
         self.commands.append(argv)
         await self._answer()
-        return CompletedCommand(argv=tuple(argv), exit_code=0, stdout=" ".join(argv).encode(), stderr=b"")
+        words = tuple(map(str, argv))
+        return CompletedCommand(argv=words, exit_code=0, stdout=" ".join(words).encode(), stderr=b"")
 
     async def _answer(self) -> None:
         await trio.lowlevel.checkpoint()
@@ -245,7 +247,7 @@ class MemoryConnector:
             raise link.why
 
 
-@asynccontextmanager
+@block
 async def open_manager_in_memory(
     supervisor: Supervisor | None = None,
     *,

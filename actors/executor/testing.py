@@ -7,11 +7,11 @@ executor runs under a virtual clock.
 import signal
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
 from itertools import count
 
 import trio
 
+from actors.blocks import block
 from actors.executor._channel import CloseReason
 from actors.executor._errors import SpawnFailed
 from actors.executor._launching import LaunchedProcess, LaunchSpec, OutputEnd, Sighting
@@ -279,7 +279,7 @@ class MemoryLauncher:
         return process
 
 
-@asynccontextmanager
+@block
 async def open_memory_launcher(
     programs: Mapping[str, Program], *, capacity_bytes: int = 64 * 1024
 ) -> AsyncGenerator[MemoryLauncher, None]:

@@ -17,8 +17,8 @@ def checked_argv(argv: Sequence[str]) -> tuple[str, ...]:
         raise InvalidArgument("argv", f'give a list, such as ["sh", "-c", "echo hi"], not {_kind(argv)}')
     if not argv:
         raise InvalidArgument("argv", "must not be empty")
-    for position, item in enumerate(argv):
-        check_text(f"argv[{position}]", item)
+    for position, word in enumerate(argv):
+        check_text(f"argv[{position}]", word)
     return tuple(argv)
 
 
@@ -58,6 +58,15 @@ def check_kind(field: str, value: object, kind: type) -> None:
     """Refuse what is of another kind."""
     if not isinstance(value, kind):
         raise InvalidArgument(field, f"must be {_NAMES.get(kind, kind.__name__)}, not {_kind(value)}")
+
+
+def checked_bytes(data: bytes, *, instead: str = "encode a text first") -> bytes:
+    """Give bytes as they travel."""
+    if isinstance(cast("object", data), str):
+        raise InvalidArgument("data", f"must be bytes, not str; {instead}")
+    if not isinstance(cast("object", data), bytes | bytearray | memoryview):
+        raise InvalidArgument("data", f"must be bytes, not {_kind(data)}")
+    return bytes(data)
 
 
 def check_seconds(field: str, value: object, *, zero: bool = False) -> None:

@@ -123,7 +123,7 @@ class Client:
 
     async def run(
         self,
-        argv: Sequence[str],
+        argv: Sequence[str | PurePath],
         *,
         env: Mapping[str, str] | None = None,
         cwd: str | PurePath | None = None,
@@ -174,7 +174,7 @@ class Client:
         )
         return await run_command(
             starting,
-            tuple(argv),
+            tuple(map(str, argv)),
             stdin=stdin,
             timeout_s=timeout_s,
             drain_s=self._core.limits.cleanup_s,

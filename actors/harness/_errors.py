@@ -7,7 +7,7 @@ other classes, whose texts are those of the other implementation, word for word.
 from typing import Any
 
 from actors import ActorsError
-from actors.harness._wording import duration_text, shown_url
+from actors.harness._wording import duration_text, shown_text, shown_url
 
 
 class HarnessError(ActorsError):
@@ -238,9 +238,13 @@ class ReaderBusy(HarnessError):
 class StdinUnavailable(HarnessError):
     """Standard input of a process cannot do what was asked."""
 
-    def __init__(self, process_id: str, why: str) -> None:
-        super().__init__(f"standard input of process `{process_id}` {why}")
+    def __init__(self, process_id: str, why: str, *, program: str = "") -> None:
+        super().__init__(f"standard input of {_process_text(process_id, program)} {why}")
         self.process_id = process_id
+
+
+def _process_text(process_id: str, program: str) -> str:
+    return f"process {shown_text(program)} (`{process_id}`)" if program else f"process `{process_id}`"
 
 
 def _call_text(method: str, identity: str) -> str:

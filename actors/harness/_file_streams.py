@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final, final
 
+from actors.harness._arguments import checked_bytes
 from actors.harness._core import Core
 from actors.harness._errors import AnswerLost, RequestRejected
 from actors.harness._file_errors import FileStreamLost, file_error
@@ -103,7 +104,7 @@ class FileWriter:
         Cancelled:
             Part may be written; the offset says up to where it is certain.
         """
-        view = memoryview(data)
+        view = memoryview(checked_bytes(data))
         while view:
             block = view[:BLOCK_BYTES_MAX]
             params = WriteBlockParams(handle_id=self._handle.handle_id, offset=self.offset, chunk=bytes(block))

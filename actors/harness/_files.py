@@ -2,14 +2,16 @@
 
 import os
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from pathlib import PurePath
-from typing import Any, Final, TypeVar, final
+from typing import Any, Final, TypeVar, cast, final
 
+from actors.blocks import block
+from actors.harness._arguments import checked_bytes
 from actors.harness._core import Core
 from actors.harness._errors import AnswerUnreadable, InvalidArgument, RequestRejected
-from actors.harness._file_errors import FileTooLarge, NotADirectory, NotFound, file_error
+from actors.harness._file_errors import FileError, FileTooLarge, NotADirectory, NotFound, file_error
 from actors.harness._file_streams import FileReader, FileWriter, hold_reader, hold_writer
+from actors.harness._file_texts import decoded_file, encoded_text
 from actors.harness._file_values import FileEntry, FileKind, FileStatus, Tree, TreeEntry, TreeFault
 from actors.protocol import (
     BLOCK_BYTES_MAX,
@@ -91,8 +93,12 @@ class Files:
         return data
 
     async def read_text(self, path: FilePath, *, encoding: str = "utf-8", errors: str = "strict") -> str:
-        """Read a whole plain file as text; as `read_bytes`."""
-        return (await self.read_bytes(path)).decode(encoding, errors)
+        """Read a whole plain file as text; as `read_bytes`.
+
+        Raises:
+            UnicodeDecodeError: It holds something else than this encoding; the reason names the path.
+        """
+        return decoded_file(_shown(path), await self.read_bytes(path), encoding, errors)
 
     async def write_bytes(self, path: FilePath, data: bytes) -> None:
         """Make or replace a whole plain file, in one step for whoever looks; its folder must be there.
@@ -100,6 +106,7 @@ class Files:
         Cancelled:
             The file holds all of the old bytes or all of the new.
         """
+        data = checked_bytes(data, instead="write_text() takes text")
         if len(data) > _WHOLE_BYTES_MAX:
             async with self.open_write(path) as writer:
                 await writer.write(data)
@@ -107,8 +114,12 @@ class Files:
         await self._call(path, FS_WRITE_FILE, WriteFileParams(path=path_uri(path), data_base64=encode_bytes(data)))
 
     async def write_text(self, path: FilePath, text: str, *, encoding: str = "utf-8") -> None:
-        """Make or replace a whole plain file; as `write_bytes`."""
-        await self.write_bytes(path, text.encode(encoding))
+        """Make or replace a whole plain file; as `write_bytes`.
+
+        Raises:
+            UnicodeEncodeError: The text holds what this encoding cannot say; the reason names the path.
+        """
+        await self.write_bytes(path, encoded_text(_shown(path), text, encoding))
 
     async def stat(self, path: FilePath, *, follow_links: bool = True) -> FileStatus:
         """Say what stands at a path.
@@ -240,9 +251,14 @@ class Files:
             recursive: Copy a folder with what it holds.
         """
         params = CopyParams(source_path=path_uri(source), destination_path=path_uri(destination), recursive=recursive)
-        await self._call(source, FS_COPY, params)
+        try:
+            await self._call(source, FS_COPY, params)
+        except FileError as error:
+            if not recursive and "recursive" in error.message:
+                error.args = (f"{error.path} is a folder: write copy(..., recursive=True) ({error.message})",)
+            raise
 
-    @asynccontextmanager
+    @block
     async def open_read(
         self, path: FilePath, *, offset: int = 0, block_bytes: int = BLOCK_BYTES_MAX
     ) -> AsyncGenerator[FileReader, None]:
@@ -259,7 +275,7 @@ class Files:
         async with hold_reader(self._core, path_uri(path), _shown(path), offset, block_bytes) as reader:
             yield reader
 
-    @asynccontextmanager
+    @block
     async def open_write(self, path: FilePath) -> AsyncGenerator[FileWriter, None]:
         """Make a plain file anew, block by block. It takes its place when the block ends well, else nothing changes.
 
@@ -294,12 +310,15 @@ def _kind(*, is_file: bool, is_directory: bool) -> FileKind:
 
 
 def _shown(path: FilePath) -> str:
-    return os.fspath(path)
+    text: object = os.fspath(path) if isinstance(cast("object", path), os.PathLike) else path
+    if not isinstance(text, str):
+        raise InvalidArgument("path", f"must be text or a path, not {type(text).__name__}")
+    return text
 
 
 def path_uri(path: FilePath) -> str:
     """Give a path as it travels."""
-    text = os.fspath(path)
+    text = _shown(path)
     if text.startswith("file:"):
         return text
     try:

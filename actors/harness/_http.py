@@ -2,12 +2,12 @@
 
 import json as json_module
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, Final, cast, final
 
 import attrs
 
+from actors.blocks import block
 from actors.harness._arguments import check_json, check_kind, check_seconds, check_text
 from actors.harness._core import Core
 from actors.harness._errors import HarnessError, InvalidArgument, RequestRejected
@@ -112,7 +112,7 @@ class Http:
         """Post bytes or a JSON value; as `request`."""
         return await self.request("POST", url, headers=headers, body=body, json=json, timeout_s=timeout_s)
 
-    @asynccontextmanager
+    @block
     async def stream(
         self,
         method: str,

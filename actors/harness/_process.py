@@ -1,15 +1,15 @@
 """A process in an environment, as its user holds it."""
 
 from collections.abc import Sequence
-from typing import Final, cast
+from typing import Final
 
 import attrs
 import trio
 
-from actors.harness._arguments import check_kind, check_seconds
+from actors.harness._arguments import check_kind, check_seconds, checked_bytes
 from actors.harness._backlog import Skipped
 from actors.harness._core import Core
-from actors.harness._errors import InvalidArgument, ProcessFailed, StdinUnavailable
+from actors.harness._errors import ProcessFailed, StdinUnavailable
 from actors.harness._followed import Followed
 from actors.harness._reading import OutputBytes, OutputLines, OutputPieces, OutputText
 from actors.protocol import (
@@ -190,7 +190,9 @@ class ProcessStdin:
     def __init__(self, core: Core, params: StartParams) -> None:
         self._core = core
         self._process_id = params.process_id
+        self._program = params.argv[0]
         self._open = params.pipe_stdin or params.tty
+        self._was_closed = False
         self._lock = trio.Lock()
         self._written = 0
 
@@ -203,9 +205,7 @@ class ProcessStdin:
         Cancelled:
             A part may have been written.
         """
-        if not isinstance(cast("object", data), bytes | bytearray | memoryview):
-            raise InvalidArgument("data", f"must be bytes, not {type(data).__name__}")
-        data = bytes(data)
+        data = checked_bytes(data)
         async with self._lock:
             for start in range(0, len(data), _WRITE_BYTES):
                 await self._write(data[start : start + _WRITE_BYTES], eof=False)
@@ -219,9 +219,9 @@ class ProcessStdin:
         async with self._lock:
             if self._open:
                 if not self.can_close:
-                    raise StdinUnavailable(self._process_id, "cannot be closed: its executor has no way to")
+                    raise self._unavailable("cannot be closed: its executor has no way to")
                 await self._write(b"", eof=True)
-                self._open = False
+                self._open, self._was_closed = False, True
 
     @property
     def can_close(self) -> bool:
@@ -230,7 +230,8 @@ class ProcessStdin:
 
     async def _write(self, chunk: bytes, *, eof: bool) -> None:
         if not self._open:
-            raise StdinUnavailable(self._process_id, "is not open; start it with pipe_stdin=True or tty=True")
+            never = "is not open; start it with pipe_stdin=True or tty=True"
+            raise self._unavailable("was closed here, by its aclose()" if self._was_closed else never)
         # The same id on every try: the executor does a write once, however often it is told.
         self._written += 1
         params = WriteParams(process_id=self._process_id, chunk=chunk, write_id=str(self._written), eof=eof)
@@ -239,9 +240,12 @@ class ProcessStdin:
             case WriteStatus.ACCEPTED:
                 return
             case WriteStatus.STDIN_CLOSED:
-                raise StdinUnavailable(self._process_id, "is closed")
+                raise self._unavailable("is closed: its process reads no more")
             case WriteStatus.UNKNOWN_PROCESS:
-                raise StdinUnavailable(self._process_id, "is gone with its process")
+                raise self._unavailable("is gone with its process")
+
+    def _unavailable(self, why: str) -> StdinUnavailable:
+        return StdinUnavailable(self._process_id, why, program=self._program)
 
 
 def _check_streams(streams: Sequence[Stream]) -> None:

@@ -50,7 +50,7 @@ class Processes:
 
     def start(
         self,
-        argv: Sequence[str],
+        argv: Sequence[str | PurePath],
         *,
         env: Mapping[str, str] | None = None,
         cwd: str | PurePath | None = None,
@@ -92,7 +92,7 @@ class Processes:
         _check_options(process_id, arg0, env_policy, metadata, pipe_stdin=pipe_stdin, tty=tty)
         params = StartParams(
             process_id=self._core.new_id() if process_id is None else process_id,
-            argv=checked_argv(argv),
+            argv=checked_argv(_words(argv)),
             cwd=_cwd_uri(cwd, self._core),
             env=checked_env(env),
             tty=tty,
@@ -198,6 +198,13 @@ class StartingProcess:
             except HarnessError:
                 raise lost from lost.__cause__
             self._core.merge(followed, answer)
+
+
+def _words(argv: Sequence[str | PurePath]) -> Sequence[str]:
+    """Write paths as text; what is wrong with anything else is said by the check of it."""
+    if isinstance(argv, str | bytes) or not isinstance(cast("object", argv), Sequence):
+        return cast("Sequence[str]", argv)
+    return [str(word) if isinstance(word, PurePath) else word for word in argv]
 
 
 def start_rejected(rejected: RequestRejected, params: StartParams) -> RequestRejected:

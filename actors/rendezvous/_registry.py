@@ -27,7 +27,7 @@ class Trouble(enum.Enum):
     UNAUTHORIZED = (401, "unauthorized", "a known bearer token is needed")
     FORBIDDEN = (403, "forbidden", "this token may not do that with this environment")
     NOT_FOUND = (404, "not_found", "there is nothing here")
-    OFFLINE = (409, "environment_offline", "no executor of this environment is connected; try again")
+    OFFLINE = (409, "environment_offline", "no executor of this environment is connected")
     STALE_REGISTRATION = (404, "registration_not_found", "this registration is not the environment's current one")
     TOO_MANY = (429, "rate_limited", "too many requests; try again later")
     # An executor in the field ends for good on 409 and 429, and retries this status with this code without limit.

@@ -74,6 +74,16 @@ def test_an_environment_without_an_executor_is_one_line_on_the_error_output(regi
     assert told.returncode == 1
     assert told.stderr.count("\n") == 1
     assert "environment_offline" in told.stderr
+    assert "look whether 'nobody' is the right id" in told.stderr
+    assert "`greenroom executor --registry ... --environment-id nobody` runs" in told.stderr
+    assert "try again" not in told.stderr
+
+
+def test_an_id_without_a_registry_is_told_from_an_address() -> None:
+    told = greenroom("run", "tools", "--", "uname")
+
+    assert told.returncode == 2
+    assert "to reach environment 'tools' by its id, say where it is registered: --registry URL" in told.stderr
 
 
 @pytest.mark.slow

@@ -283,6 +283,8 @@ async def test_an_actor_may_stop_itself(root: Supervisor) -> None:
 
     assert await ref.ask(Total()) == 8
     assert (await ref.wait_stopped()).ending is Ending.STOPPED
+    with pytest.raises(LeftBehind, match="is gone: it was stopped or returned; Add was not delivered"):
+        ref.tell_nowait(Add(1))
 
 
 async def test_an_actor_may_stop_itself_while_it_starts(root: Supervisor) -> None:

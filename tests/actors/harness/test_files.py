@@ -1,8 +1,10 @@
 """Files as a user of the harness meets them, on a real executor confined to one folder."""
 
 import os
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import trio
@@ -24,6 +26,7 @@ from actors.harness import (
     NotFound,
     OutsideRoots,
     RequestRejected,
+    StdinUnavailable,
     open_client,
 )
 from actors.protocol import FS_CLOSE, CloseParams
@@ -254,3 +257,59 @@ async def lose_a_writer(client: Client, path: Path) -> None:
 async def close_behind_its_back(client: Client, stream: object) -> None:
     handle_id = stream._handle.handle_id  # type: ignore[attr-defined]
     await client._core.call(FS_CLOSE, CloseParams(handle_id=handle_id, discard=True))
+
+
+async def test_what_is_no_path_text_or_bytes_is_refused_by_its_name(client: Client, tmp_path: Path) -> None:
+    """Seen failing with Python's own `TypeError`s, which name nothing that the caller wrote."""
+    files, path = client.files, tmp_path / "f"
+    given: Any = lambda value: value  # noqa: E731  # Past the type checkers.
+    wrong: list[tuple[str, str, Callable[[], Awaitable[object]]]] = [
+        ("text", "must be text, not bytes; write_bytes() takes bytes", lambda: files.write_text(path, given(b"b"))),
+        ("text", "must be text, not int", lambda: files.write_text(path, given(5))),
+        ("data", "must be bytes, not str; write_text() takes text", lambda: files.write_bytes(path, given("s"))),
+        ("data", "must be bytes, not list", lambda: files.write_bytes(path, given([1]))),
+        ("path", "must be text or a path, not int", lambda: files.read_text(given(5))),
+        ("path", "must be text or a path, not bytes", lambda: files.stat(given(b"/f"))),
+    ]
+    for field, words, use in wrong:
+        with pytest.raises(InvalidArgument, match=rf"^{field}: {re.escape(words)}"):
+            await use()
+    assert not path.exists()
+
+    async with files.open_write(path) as writer:
+        with pytest.raises(InvalidArgument, match="data: must be bytes, not str; encode a text first"):
+            await writer.write(given("s"))
+
+
+async def test_text_that_is_none_names_the_file_and_what_to_do(client: Client, tmp_path: Path) -> None:
+    (tmp_path / "f").write_bytes(b"\xff")
+    with pytest.raises(UnicodeDecodeError, match=rf"invalid start byte, in {tmp_path}/f: read_bytes\(\) gives it"):
+        await client.files.read_text(tmp_path / "f")
+    with pytest.raises(UnicodeEncodeError, match=rf"for {tmp_path}/f: choose another encoding, or write_bytes\(\)"):
+        await client.files.write_text(tmp_path / "f", "\u20ac", encoding="ascii")
+
+    assert await client.files.read_text(tmp_path / "f", errors="replace") == "\ufffd"
+
+
+async def test_a_folder_is_copied_only_when_that_is_written(client: Client, tmp_path: Path) -> None:
+    (tmp_path / "d").mkdir()
+    with pytest.raises(FileError, match=rf"^{tmp_path}/d is a folder: write copy\(\.\.\., recursive=True\)"):
+        await client.files.copy(tmp_path / "d", tmp_path / "e")
+
+
+async def test_a_program_and_its_arguments_may_be_paths(client: Client, tmp_path: Path) -> None:
+    (tmp_path / "f").write_text("here")
+
+    ran = await client.run([Path("/bin/cat"), tmp_path / "f"], cwd=tmp_path)
+
+    assert (ran.argv, ran.stdout) == (("/bin/cat", f"{tmp_path}/f"), b"here")
+
+
+async def test_input_that_was_closed_is_told_from_one_that_never_was_open(client: Client, tmp_path: Path) -> None:
+    async with client.processes.start(["/bin/cat"], cwd=tmp_path, pipe_stdin=True) as process:
+        await process.stdin.aclose()
+        with pytest.raises(StdinUnavailable, match=r"^standard input of process '/bin/cat' \(`\w+`\) was closed here"):
+            await process.stdin.write(b"x")
+    async with client.processes.start(["/bin/cat"], cwd=tmp_path) as process:
+        with pytest.raises(StdinUnavailable, match=r"'/bin/cat' .* is not open; start it with pipe_stdin=True"):
+            await process.stdin.write(b"x")
