@@ -221,7 +221,7 @@ async def test_many_processes_are_recovered_at_the_same_time(autojump_clock: obj
         async with trio.open_nursery() as nursery:
 
             async def follow() -> None:
-                async with world.client.processes.start(["long"]) as process:
+                async with world.client.processes.start(["sleep", "100"]) as process:
                     await process.wait()
 
             for _ in range(16):
