@@ -7,6 +7,7 @@ from actors.sessions._errors import CellBusy as CellBusy
 from actors.sessions._errors import HostCallFailed as HostCallFailed
 from actors.sessions._errors import HostTimedOut as HostTimedOut
 from actors.sessions._errors import HostUnavailable as HostUnavailable
+from actors.sessions._errors import InvalidArgument as InvalidArgument
 from actors.sessions._errors import InvalidEndpoint as InvalidEndpoint
 from actors.sessions._errors import InvalidRequest as InvalidRequest
 from actors.sessions._errors import Lost as Lost
@@ -72,6 +73,7 @@ __all__ = [
     "InputAudio",
     "InputImage",
     "InputText",
+    "InvalidArgument",
     "InvalidEndpoint",
     "InvalidRequest",
     "Json",

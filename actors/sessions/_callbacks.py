@@ -119,7 +119,7 @@ class Callbacks:
             return self._failure(invocation_id, str(rejection))
         except Exception as error:
             # The script learns that the call failed, and nothing of the holder's insides.
-            self.report(DelegateFailed(call.cell_id, "call_tool", error))
+            self.report(DelegateFailed(call.cell_id, "call_tool", error, call.tool_name))
             return self._failure(invocation_id, _PANICKED)
         message = wire.CompleteToolCallRequest(
             session_id=self.link.session_id,

@@ -1,5 +1,6 @@
 """What a holder of a session implements to serve the scripts it runs."""
 
+import logging
 from collections.abc import Callable
 from typing import Final, Protocol
 
@@ -7,7 +8,9 @@ import attrs
 import trio
 
 from actors.sessions._errors import ToolFailed
-from actors.sessions._values import Json, Notification, ToolCall
+from actors.sessions._values import Json, Notification, ToolCall, ToolName
+
+_LOGGER: Final = logging.getLogger("actors.sessions")
 
 
 class Delegate(Protocol):
@@ -42,6 +45,7 @@ class DelegateFailed:
         cell_id: Whose delegate.
         where: Which of its methods.
         error: What it raised.
+        tool_name: Which tool was called, where it was `call_tool`.
     """
 
     cell_id: str
@@ -50,8 +54,19 @@ class DelegateFailed:
 
     error: Exception
 
+    tool_name: ToolName | None = None
+
 
 Report = Callable[[DelegateFailed], None]
+
+
+def log_failure(failed: DelegateFailed) -> None:
+    """Log what a delegate raised, with where, so that its author hears of it: the script and the host never do."""
+    if failed.tool_name is None:
+        _LOGGER.error("the delegate of cell %s raised in %s", failed.cell_id, failed.where, exc_info=failed.error)
+    else:
+        text = "the delegate of cell %s raised in %s for the tool %s"
+        _LOGGER.error(text, failed.cell_id, failed.where, failed.tool_name.name, exc_info=failed.error)
 
 
 class _NoDelegate:

@@ -5,6 +5,11 @@ from urllib.parse import urlsplit
 from actors.sessions._errors import InvalidEndpoint
 
 
+def dialled_url(url: str) -> str:
+    """Say what is dialled for what a host says it listens on; all else stays."""
+    return f"http://{url.removeprefix('grpc://')}" if url.startswith("grpc://") else url
+
+
 def endpoint_fault(url: str) -> InvalidEndpoint | None:
     """Say what is wrong with `http://HOST:PORT`, `https://HOST:PORT` or `unix:PATH`, if anything is."""
     if url.startswith("unix:"):

@@ -4,22 +4,16 @@ from typing import Final
 
 import attrs
 
-from actors import ActorsError
+from actors.sessions._invalid import InvalidArgument as InvalidArgument
+from actors.sessions._invalid import InvalidRequest as InvalidRequest
+from actors.sessions._invalid import SessionsError as SessionsError
 from actors.sessions._values import ToolCall
 from actors.sessions._wording import Operation, call_failed_text, timed_out_text
 from actors.sessions.grpc import StatusCode
 
 
-class SessionsError(ActorsError):
-    """Be the root of what code sessions raise."""
-
-
 class InvalidEndpoint(SessionsError, ValueError):
     """The URL of the host cannot be used; the text never repeats credentials."""
-
-
-class InvalidRequest(SessionsError, ValueError):
-    """A request breaks a bound; nothing was sent."""
 
 
 class SessionClosed(SessionsError):
@@ -163,7 +157,7 @@ class SessionReset(SessionsError):
     """
 
     def __init__(self, lost: Lost, generation: int, restored_keys: tuple[str, ...] = ()) -> None:
-        restored = f" Restored from the client's journal of stored values: {_listed(restored_keys)}."
+        restored = f" Of the stored values, the client's journal has put back: {_listed(restored_keys)}."
         super().__init__(
             "The exec runtime was replaced. Stored values and running cells were lost. "
             "Prior external tool operations may have completed; inspect their results before retrying. "

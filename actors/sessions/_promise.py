@@ -1,8 +1,9 @@
 """Two small things that can be awaited: a value that comes once, and a call that acted when it was made."""
 
+import warnings
 from collections.abc import Callable, Coroutine, Generator
 from types import TracebackType
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NoReturn, TypeVar
 
 import attrs
 import trio
@@ -57,12 +58,29 @@ class Promise(Generic[Value]):
 class Call(Coroutine[Any, Any, Value]):
     """What a plain function returns that has acted already: await it for the result.
 
-    It is a coroutine to trio (`nursery.start_soon` takes such functions), but nobody warns when it is never awaited.
+    It is a coroutine to trio (`nursery.start_soon` takes such functions), and warns like one when it is never awaited,
+    unless that changes nothing.
     """
 
-    def __init__(self, work: Callable[[], Coroutine[Any, Any, Value]]) -> None:
+    def __init__(self, work: Callable[[], Coroutine[Any, Any, Value]], forgotten: str = "") -> None:
         self._work = work
         self._running: Coroutine[Any, Any, Value] | None = None
+        # What was called, where it does nothing before it is awaited; empty: not awaiting it is no mistake.
+        self._forgotten = forgotten
+
+    def __del__(self) -> None:
+        # This may be any thread, or the middle of a collection, and the interpreter may be half gone: as for the
+        # coroutines of Python, all that happens here is the warning.
+        held = self.__dict__
+        if held.get("_forgotten") and held.get("_running") is None and warnings is not None:
+            name = held["_forgotten"]
+            text = f"{name}(...) was never awaited, so nothing was sent: write `await {name}(...)`"
+            warnings.warn(text, RuntimeWarning, stacklevel=2, source=self)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        called = self.__dict__.get("_forgotten") or "this call"
+        text = f"{called} gives what has to be awaited, so there is no {name!r} yet: await it first"
+        raise AttributeError(text, name=name, obj=self)
 
     def _begun(self) -> Coroutine[Any, Any, Value]:
         if self._running is None:
@@ -91,5 +109,6 @@ class Call(Coroutine[Any, Any, Value]):
 
     def close(self) -> None:
         """End, as a coroutine does."""
+        self._forgotten = ""
         if self._running is not None:
             self._running.close()

@@ -2,20 +2,26 @@
 
 import ssl
 from collections.abc import AsyncGenerator, Awaitable, Callable
+from typing import Final
 
 import attrs
 import trio
 
 from actors.blocks import block
+from actors.sessions._arguments import check_callable, check_kind
 from actors.sessions._binding import Binding
-from actors.sessions._delegate import DelegateFailed, Report
-from actors.sessions._endpoint import endpoint_fault
+from actors.sessions._delegate import DelegateFailed, Report, log_failure
+from actors.sessions._endpoint import dialled_url, endpoint_fault
 from actors.sessions._errors import InvalidEndpoint, SessionClosed
 from actors.sessions._journal import Journal
 from actors.sessions._session import Session, SessionCore
 from actors.sessions._values import SessionOptions
 from actors.sessions._wording import oversize_status
 from actors.sessions.grpc import Channel, ChannelOptions, Dial, open_channel
+
+_PROVIDER_ENDED: Final = (
+    "the provider of code sessions is closed: its `open_provider` block has ended. Make sessions inside the block"
+)
 
 
 @attrs.frozen(kw_only=True)
@@ -39,10 +45,6 @@ class ProviderStatistics:
     connections_open: int = 0
 
     delegate_failures: int = 0
-
-
-def _report_nothing(_: DelegateFailed) -> None:
-    """Leave it to the counter."""
 
 
 def _no_trace() -> str | None:
@@ -74,7 +76,7 @@ class _Home:
     def new_binding(self, options: SessionOptions, journal: Journal | None) -> Binding:
         """Take the next generation."""
         if self._closed:
-            raise SessionClosed
+            raise SessionClosed(_PROVIDER_ENDED)
         self._generations += 1
         binding = Binding(
             self._channel,
@@ -136,12 +138,14 @@ class SessionProvider:
             HostUnavailable: The host could not be reached or has no room, after five attempts or 60 s.
             HostCallFailed: The host refused.
             InvalidEndpoint: The URL of the provider cannot be used.
+            InvalidArgument: `options` are of the wrong kind.
             SessionsError: The host broke the protocol, or the provider has ended.
 
         Cancelled:
             What was half open is dropped.
         """
         await trio.lowlevel.checkpoint()
+        check_kind("options", options, SessionOptions, or_none=True)
         if isinstance(self._home, InvalidEndpoint):
             raise self._home
         core = SessionCore(self._home, options or SessionOptions())
@@ -156,7 +160,7 @@ async def open_provider(
     ssl_context: ssl.SSLContext | None = None,
     channel_options: ChannelOptions | None = None,
     dial: Dial | None = None,
-    report: Report = _report_nothing,
+    report: Report = log_failure,
     traceparent: Callable[[], str | None] = _no_trace,
 ) -> AsyncGenerator[SessionProvider]:
     """Open a provider of sessions on one host for the length of a block. Nothing is connected before the first one.
@@ -165,15 +169,27 @@ async def open_provider(
 
     Args:
         url: `http://HOST:PORT`, `https://HOST:PORT` or `unix:PATH`; judged when the first session is wanted.
+            `grpc://HOST:PORT`, as hosts listen, is `http://HOST:PORT`.
         ssl_context: Used for https; by default the system's, with its certificates.
         channel_options: Bounds and habits of the connection.
         dial: Opens a stream in place of the network.
-        report: Hears of delegates that fail; must not raise.
+        report: Hears of delegates that fail; must not raise. By default the logger `actors.sessions` tells of each,
+            with its traceback.
         traceparent: Gives the W3C trace parent of the caller, where there is one.
+
+    Raises:
+        InvalidArgument: Something is of the wrong kind.
 
     Cancelled:
         Every session ends.
     """
+    check_kind("url", url, str)
+    check_kind("ssl_context", ssl_context, ssl.SSLContext, or_none=True)
+    check_kind("channel_options", channel_options, ChannelOptions, or_none=True)
+    check_callable("dial", dial, or_none=True)
+    check_callable("report", report)
+    check_callable("traceparent", traceparent)
+    url = dialled_url(url)
     fault = endpoint_fault(url)
     if fault is not None:
         yield SessionProvider(fault)
@@ -193,6 +209,9 @@ async def open_provider(
                     failure = error
                 home.close()
                 nursery.cancel_scope.cancel()
-        finally:
-            if failure is not None:
-                raise failure
+        except BaseException:
+            # A block that was only stopped by a fault of ours has nothing better to say.
+            if failure is None or isinstance(failure, trio.Cancelled):
+                raise
+        if failure is not None:
+            raise failure

@@ -12,6 +12,7 @@ from typing import Protocol
 
 import trio
 
+from actors.sessions._arguments import check_callable, check_count, check_delegate, check_kind
 from actors.sessions._binding import Binding
 from actors.sessions._cell import StartedCell
 from actors.sessions._completion import follow
@@ -229,12 +230,17 @@ class Session:
             SessionStopped: The host session ended during the call.
             SessionClosed: The session was shut down.
             InvalidRequest: An id breaks its bounds.
+            InvalidArgument: Something is of the wrong kind, such as a delegate that is a class; told before there is
+                anything to await.
 
         Cancelled:
             Before it is sent, nothing happened. After, its cell is terminated as soon as there is one.
         """
+        check_kind("request", request, ExecuteRequest)
+        check_delegate(delegate)
+        check_kind("preempt", preempt, trio.Event, or_none=True)
         core, made_in = self._core, self._core.generation
-        return Call(lambda: core.execute(request, delegate, preempt, made_in))
+        return Call(lambda: core.execute(request, delegate, preempt, made_in), "Session.execute")
 
     def wait(self, request: WaitRequest, *, preempt: trio.Event | None = None) -> Call[WaitOutcome]:
         """See what a cell has put out since the observation before; await the result for it.
@@ -249,8 +255,10 @@ class Session:
         Cancelled:
             The wait is withdrawn and nothing the cell puts out is lost, unless a final answer had come already.
         """
+        check_kind("request", request, WaitRequest)
+        check_kind("preempt", preempt, trio.Event, or_none=True)
         core, made_in = self._core, self._core.generation
-        return Call(lambda: core.wait(request, preempt, made_in))
+        return Call(lambda: core.wait(request, preempt, made_in), "Session.wait")
 
     def completion(
         self,
@@ -277,8 +285,14 @@ class Session:
         Cancelled:
             The wait is withdrawn. What was gathered before, and not handed to `on_output`, is lost.
         """
+        check_kind("cell_id", cell_id, str)
+        check_count("max_output_tokens", max_output_tokens, or_none=True)
+        check_callable("on_output", on_output, or_none=True)
         core, made_in = self._core, self._core.generation
-        return Call(lambda: follow(lambda one: core.wait(one, None, made_in), cell_id, max_output_tokens, on_output))
+        return Call(
+            lambda: follow(lambda one: core.wait(one, None, made_in), cell_id, max_output_tokens, on_output),
+            "Session.completion",
+        )
 
     def terminate(self, cell_id: str, *, max_output_tokens: int | None = None) -> Call[WaitOutcome]:
         """Stop a cell; await the result for what it left. Never opens a new host session.
@@ -290,8 +304,10 @@ class Session:
         Cancelled:
             Whether the cell was stopped is not known; terminating it again is harmless.
         """
+        check_kind("cell_id", cell_id, str)
+        check_count("max_output_tokens", max_output_tokens, or_none=True)
         core = self._core
-        return Call(lambda: core.terminate(cell_id, max_output_tokens))
+        return Call(lambda: core.terminate(cell_id, max_output_tokens), "Session.terminate")
 
     def shutdown(self) -> Call[None]:
         """End the session at once; await the result to know that the host has closed it.

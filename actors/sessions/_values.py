@@ -5,9 +5,11 @@ Knows the shapes and their bounds. Does not know the wire, hosts or generations.
 
 import enum
 from collections.abc import Iterable
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import attrs
+
+from actors.sessions._arguments import checked_items, count, count_or_none, flag, of_kind, text, text_or_none
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 """Any JSON value."""
@@ -28,13 +30,8 @@ def identifier_fault(field: str, value: str) -> str | None:
     return f"code-mode {field} exceeds {IDENTIFIER_BYTES_MAX} bytes" if size > IDENTIFIER_BYTES_MAX else None
 
 
-def _not_negative(_: object, attribute: "attrs.Attribute[Any]", value: int | None) -> None:
-    if value is not None and not 0 <= value < 2**64:
-        raise ValueError(f"{attribute.name} is {value}; it must lie between 0 and 2^64-1")
-
-
 def _tools(tools: "Iterable[ToolDefinition]") -> "tuple[ToolDefinition, ...]":
-    return tuple(tools)
+    return checked_items("enabled_tools", tools, ToolDefinition)
 
 
 def _items(items: "Iterable[ContentItem]") -> "tuple[ContentItem, ...]":
@@ -92,9 +89,9 @@ class CellExecutionLimits:
         max_heap_size_bytes: Heap of one cell, where the host enforces it.
     """
 
-    max_yield_time_ms: int | None = attrs.field(default=None, validator=_not_negative)
+    max_yield_time_ms: int | None = attrs.field(default=None, validator=count_or_none)
 
-    max_heap_size_bytes: int | None = attrs.field(default=None, validator=_not_negative)
+    max_heap_size_bytes: int | None = attrs.field(default=None, validator=count_or_none)
 
 
 @attrs.frozen(kw_only=True)
@@ -112,15 +109,19 @@ class SessionOptions:
             in the texts of errors; a restored session has used its first cell id.
     """
 
-    output_truncation: OutputTruncation = OutputTruncation.CLIENT
+    output_truncation: OutputTruncation = attrs.field(
+        default=OutputTruncation.CLIENT, validator=of_kind(OutputTruncation)
+    )
 
-    cell_execution_limits: CellExecutionLimits | None = None
+    cell_execution_limits: CellExecutionLimits | None = attrs.field(
+        default=None, validator=of_kind(CellExecutionLimits, or_none=True)
+    )
 
-    max_pending_tool_calls: int | None = attrs.field(default=None, validator=_not_negative)
+    max_pending_tool_calls: int | None = attrs.field(default=None, validator=count_or_none)
 
-    heartbeat_interval_s: int | None = attrs.field(default=None, validator=_not_negative)
+    heartbeat_interval_s: int | None = attrs.field(default=None, validator=count_or_none)
 
-    restore_stored_values: bool = False
+    restore_stored_values: bool = attrs.field(default=False, validator=flag)
 
 
 @attrs.frozen
@@ -132,9 +133,9 @@ class ToolName:
         namespace: None, the empty one and `functions` are the same namespace.
     """
 
-    name: str
+    name: str = attrs.field(validator=text)
 
-    namespace: str | None = None
+    namespace: str | None = attrs.field(default=None, validator=text_or_none)
 
     @property
     def key(self) -> tuple[str, str]:
@@ -155,13 +156,13 @@ class ToolDefinition:
         output_schema: JSON schema of what it gives; None: not said.
     """
 
-    name: str
+    name: str = attrs.field(validator=text)
 
-    tool_name: ToolName
+    tool_name: ToolName = attrs.field(validator=of_kind(ToolName))
 
-    description: str = ""
+    description: str = attrs.field(default="", validator=text)
 
-    kind: ToolKind = ToolKind.FUNCTION
+    kind: ToolKind = attrs.field(default=ToolKind.FUNCTION, validator=of_kind(ToolKind))
 
     input_schema: Json = None
 
@@ -174,21 +175,22 @@ class ExecuteRequest:
 
     Attributes:
         tool_call_id: The caller's own id of this call, 1 to 256 bytes; notifications carry it.
-        source: An ES module.
+        source: An ES module. It puts out what it gives to `text`, `image`, `audio` and `generatedImage`; the value of
+            its last expression is nobody's. The guide says what else there is, and what is not.
         enabled_tools: What the script may call.
         yield_time_ms: How long the first observation may take; None: 10,000.
         max_output_tokens: Budget of the first observation, where the host cuts; None: 10,000.
     """
 
-    tool_call_id: str
+    tool_call_id: str = attrs.field(validator=text)
 
-    source: str
+    source: str = attrs.field(validator=text)
 
     enabled_tools: tuple[ToolDefinition, ...] = attrs.field(default=(), converter=_tools)
 
-    yield_time_ms: int | None = attrs.field(default=None, validator=_not_negative)
+    yield_time_ms: int | None = attrs.field(default=None, validator=count_or_none)
 
-    max_output_tokens: int | None = attrs.field(default=None, validator=_not_negative)
+    max_output_tokens: int | None = attrs.field(default=None, validator=count_or_none)
 
 
 @attrs.frozen
@@ -201,11 +203,11 @@ class WaitRequest:
         max_output_tokens: Budget of this observation, where the host cuts; None: 10,000.
     """
 
-    cell_id: str
+    cell_id: str = attrs.field(validator=text)
 
-    yield_time_ms: int = attrs.field(default=DEFAULT_YIELD_TIME_MS, validator=_not_negative)
+    yield_time_ms: int = attrs.field(default=DEFAULT_YIELD_TIME_MS, validator=count)
 
-    max_output_tokens: int | None = attrs.field(default=None, kw_only=True, validator=_not_negative)
+    max_output_tokens: int | None = attrs.field(default=None, kw_only=True, validator=count_or_none)
 
 
 @attrs.frozen

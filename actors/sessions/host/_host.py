@@ -10,6 +10,7 @@ import attrs
 import trio
 
 from actors.blocks import block
+from actors.sessions._arguments import check_kind, flag, not_negative, of_kind, positive, text_or_none
 from actors.sessions._wire import _methods as methods
 from actors.sessions._wording import oversize_status
 from actors.sessions.grpc import (
@@ -42,11 +43,6 @@ _CALLS_MAX: Final = 10_000
 _HEAP_LEAST_BYTES: Final = 16 * _MIB
 
 
-def _positive(_: object, attribute: Any, value: float | None) -> None:
-    if value is not None and value <= 0:
-        raise ValueError(f"{attribute.name} is {value}; it must be more than 0")
-
-
 @attrs.frozen(kw_only=True)
 class HostOptions:
     """How a host runs cells. Every bound has a default.
@@ -66,27 +62,29 @@ class HostOptions:
         ssl_context: With a certificate, to speak TLS.
     """
 
-    engine_path: str | None = None
+    engine_path: str | None = attrs.field(default=None, validator=text_or_none)
 
-    heap_bytes: int = attrs.field(default=512 * _MIB, validator=_positive)
+    heap_bytes: int = attrs.field(default=512 * _MIB, validator=positive)
 
-    warm_engines: int = attrs.field(default=2, validator=attrs.validators.ge(0))
+    warm_engines: int = attrs.field(default=2, validator=not_negative)
 
-    starters: int = attrs.field(default=2, validator=_positive)
+    starters: int = attrs.field(default=2, validator=positive)
 
-    cells_max: int = attrs.field(default=2048, validator=_positive)
+    cells_max: int = attrs.field(default=2048, validator=positive)
 
-    cells_per_session_max: int = attrs.field(default=2048, validator=_positive)
+    cells_per_session_max: int = attrs.field(default=2048, validator=positive)
 
-    cells_per_engine_max: int | None = attrs.field(default=None, validator=_positive)
+    cells_per_engine_max: int | None = attrs.field(default=None, validator=positive)
 
-    cell_deadline_s: float | None = attrs.field(default=None, validator=_positive)
+    cell_deadline_s: float | None = attrs.field(default=None, validator=positive)
 
-    walls_required: bool = False
+    walls_required: bool = attrs.field(default=False, validator=flag)
 
-    token: str | None = attrs.field(default=None, repr=False)
+    token: str | None = attrs.field(default=None, repr=False, validator=text_or_none)
 
-    ssl_context: ssl.SSLContext | None = attrs.field(default=None, repr=False)
+    ssl_context: ssl.SSLContext | None = attrs.field(
+        default=None, repr=False, validator=of_kind(ssl.SSLContext, or_none=True)
+    )
 
 
 @attrs.frozen(kw_only=True)
@@ -247,6 +245,8 @@ async def open_host(listen: str, *, options: HostOptions | None = None) -> Async
     Cancelled:
         Leases end, cells are terminated, engine processes are killed and reaped.
     """
+    check_kind("listen", listen, str)
+    check_kind("options", options, HostOptions, or_none=True)
     options = options or HostOptions()
     where = read_listen(listen)
     where.check(token=options.token is not None, tls=options.ssl_context is not None)

@@ -235,7 +235,7 @@ async def test_stored_values_kept_in_a_journal_are_put_back_and_clearly_marked(
     assert [one.text for one in heard.notifications] == ["heard"]
     assert reset.value.restored_keys == ("7", "kept")
     assert reset.value.lost.stored_keys == ("7", "kept")
-    assert str(reset.value).endswith("Restored from the client's journal of stored values: '7', 'kept'.")
+    assert str(reset.value).endswith("Of the stored values, the client's journal has put back: '7', 'kept'.")
     assert told(response) == printed("g2:2", '[{"deep":2},"seven",null]')
     assert {*again.value.restored_keys} == {"7", "kept"}
 
