@@ -63,9 +63,10 @@ def _registered(chosen: Namespace, token: str | None) -> int:
     from actors.cli._remote import serve_registered
     from actors.noise import NoiseError
     from actors.relay import RegistrarFailed
+    from actors.rendezvous import RegistryConfigInvalid
 
     try:
         return serve_registered(chosen, token)
     except (RegistrarFailed, NoiseError) as refused:
         print(f"greenroom executor: {refused}{token_hint(refused, chosen.token_file)}", file=sys.stderr)
-        return 1
+        return 2 if isinstance(refused, RegistryConfigInvalid) else 1

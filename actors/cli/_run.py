@@ -79,8 +79,10 @@ def _place_hint(error: Exception, chosen: Namespace) -> str:
 
 def _code_of(error: Exception, argv: Sequence[str]) -> int:
     """The exit code that a shell would give, where it has one."""
+    from actors.rendezvous import RegistryConfigInvalid  # Here, not above: few need to know.
+
     match error:
-        case InvalidArgument():
+        case InvalidArgument() | RegistryConfigInvalid():
             return 2
         case RequestRejected(data={"kind": kind, **rest}) if rest.get("path", argv[0]) == argv[0]:
             codes = {SpawnFailureKind.NOT_FOUND.value: NOT_FOUND}

@@ -92,6 +92,7 @@ from actors.harness._recovery_policy import RecoveryPolicy as RecoveryPolicy
 from actors.harness._recovery_policy import is_worth_retrying as is_worth_retrying
 from actors.harness._relay import RELAY_RECOVERY as RELAY_RECOVERY
 from actors.harness._relay import NoBundle as NoBundle
+from actors.harness._relay import NoBundleYet as NoBundleYet
 from actors.harness._relay import RelayChannel as RelayChannel
 from actors.harness._relay import RelayDialer as RelayDialer
 from actors.harness._websocket import WebSocketChannel as WebSocketChannel
@@ -149,6 +150,7 @@ __all__ = [
     "MayHaveRun",
     "MessageChannel",
     "NoBundle",
+    "NoBundleYet",
     "NotADirectory",
     "NotAFile",
     "NotFound",

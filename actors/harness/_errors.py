@@ -168,10 +168,11 @@ class InitializeTimedOut(HarnessError, TimeoutError):
 class WebSocketConnectTimedOut(DidNotRun, TimeoutError):
     """No WebSocket was established in time."""
 
-    def __init__(self, url: str, timeout_s: float) -> None:
+    def __init__(self, url: str, timeout_s: float, *, hint: str = "") -> None:
         self.url: str = shown_url(url)
         self.timeout_s: float = timeout_s
-        super().__init__(f"timed out connecting to exec-server websocket `{self.url}` after {duration_text(timeout_s)}")
+        text = f"timed out connecting to exec-server websocket `{self.url}` after {duration_text(timeout_s)}"
+        super().__init__(f"{text}{hint}")
 
 
 class WebSocketConnectFailed(DidNotRun):

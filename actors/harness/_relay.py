@@ -45,6 +45,14 @@ class NoBundle(HarnessError):
         self.said = said
 
 
+class NoBundleYet(Disconnected):
+    """The registry gave no bundle, or could not be asked; asking again may help."""
+
+    def __init__(self, said: str) -> None:
+        HarnessError.__init__(self, said)
+        self.reason = self.said = said
+
+
 @final
 class RelayDialer:
     """Opens channels through a rendezvous. The address it is given is not dialled: each bundle has its own."""
@@ -155,7 +163,7 @@ def _translated(error: RelayError) -> HarnessError:
 def _in_our_words(error: RelayError) -> HarnessError:
     match error:
         case RegistrarFailed(retryable=retryable):
-            return Disconnected(str(error)) if retryable else NoBundle(str(error))
+            return NoBundleYet(str(error)) if retryable else NoBundle(str(error))
         case DialRefused(target=target, detail=detail, status=status):
             return WebSocketConnectFailed(target, detail, status=status)
         case DialFailed(target=target, detail=detail):

@@ -18,6 +18,7 @@ from actors.harness._channel import ChannelClosed
 from actors.harness._errors import InvalidArgument, WebSocketConnectFailed, WebSocketConnectTimedOut
 from actors.harness._groups import plainly
 from actors.protocol import MESSAGE_BYTES_MAX
+from actors.relay import silence_hint, why_unreachable
 
 _RECEIVE_BYTES: Final = 64 * 1024
 _QUEUED_MESSAGES: Final = 16
@@ -71,32 +72,34 @@ class WebSocketDialer:
                     nursery.cancel_scope.cancel()
 
     async def _open(self, nursery: trio.Nursery, url: str, address: SplitResult) -> "WebSocketChannel":
+        hint = ""
         with trio.move_on_after(self._connect_timeout_s):
             try:
-                stream = await self._connect(address)
+                stream: trio.abc.Stream = await trio.open_tcp_stream(*_host_and_port(address))
+                hint = silence_hint(address.scheme)
+                stream = await self._secured(stream, address)
             except (OSError, trio.BrokenResourceError) as error:
-                raise WebSocketConnectFailed(url, _one_line(error)) from error
+                reason = why_unreachable(error, address.scheme) or _one_line(error)
+                raise WebSocketConnectFailed(url, reason) from error
             try:
                 channel: WebSocketChannel = await nursery.start(self._upgrade, _Watched(stream), url, address)
                 return channel
             except BaseException:
                 await trio.aclose_forcefully(stream)
                 raise
-        raise WebSocketConnectTimedOut(url, self._connect_timeout_s)
+        raise WebSocketConnectTimedOut(url, self._connect_timeout_s, hint=hint)
 
-    async def _connect(self, address: SplitResult) -> trio.abc.Stream:
-        assert address.hostname is not None, "a parsed address has a host"
-        port = address.port or _PORTS[address.scheme]
+    async def _secured(self, stream: trio.abc.Stream, address: SplitResult) -> trio.abc.Stream:
         if address.scheme == "ws":
-            return await trio.open_tcp_stream(address.hostname, port)
+            return stream
         context = self._ssl_context or ssl.create_default_context()
-        stream = await trio.open_ssl_over_tcp_stream(address.hostname, port, ssl_context=context)
+        secured = trio.SSLStream(stream, context, server_hostname=address.hostname, https_compatible=True)
         try:
-            await stream.do_handshake()
+            await secured.do_handshake()
         except BaseException:
-            await trio.aclose_forcefully(stream)
+            await trio.aclose_forcefully(secured)
             raise
-        return stream
+        return secured
 
     async def _upgrade(
         self, stream: "_Watched", url: str, address: SplitResult, *, task_status: trio.TaskStatus["WebSocketChannel"]
@@ -105,7 +108,8 @@ class WebSocketDialer:
         token = self._bearer_token
         headers = [(b"authorization", f"Bearer {token}".encode())] if token else []
         channel: WebSocketChannel | None = None
-        failure = WebSocketConnectFailed(url, "connection closed during the handshake")
+        hint = silence_hint(address.scheme)
+        failure = WebSocketConnectFailed(url, f"connection closed during the handshake{hint}")
         reader = trio.CancelScope()
         try:
             with reader:
@@ -253,6 +257,11 @@ def _parse(url: str) -> SplitResult:
     if address.scheme not in _PORTS or not address.hostname or port == 0:
         raise refusal
     return address
+
+
+def _host_and_port(address: SplitResult) -> tuple[str, int]:
+    assert address.hostname is not None, "a parsed address has a host"
+    return address.hostname, address.port or _PORTS[address.scheme]
 
 
 def _one_line(error: BaseException) -> str:

@@ -66,6 +66,9 @@ from actors.relay._redial import Redial as Redial
 from actors.relay._statistics import ExecutorStatistics as ExecutorStatistics
 from actors.relay._stream import RelayStream as RelayStream
 from actors.relay._stream import StreamStatistics as StreamStatistics
+from actors.relay._unreachable import place_of as place_of
+from actors.relay._unreachable import silence_hint as silence_hint
+from actors.relay._unreachable import why_unreachable as why_unreachable
 from actors.relay._upkeep import ExecutorRegistration as ExecutorRegistration
 from actors.relay._upkeep import RegistrarFailed as RegistrarFailed
 from actors.relay._upkeep import UpkeepEvent as UpkeepEvent
@@ -137,8 +140,11 @@ __all__ = [
     "open_background",
     "open_harness_stream",
     "parse",
+    "place_of",
     "retry_after_s",
     "serve_executor",
+    "silence_hint",
+    "why_unreachable",
 ]
 
 for _name in __all__:

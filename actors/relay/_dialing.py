@@ -16,6 +16,7 @@ import trio
 from actors.relay._background import open_background
 from actors.relay._errors import AddressUnusable, DialFailed, DialRefused
 from actors.relay._limits import RelayLimits
+from actors.relay._unreachable import silence_hint, why_unreachable
 from actors.relay._websocket import ListeningStream, WebSocketConnection
 
 __all__ = ["WebSocketDialer", "cut_url", "new_request_id", "retry_after_s"]
@@ -90,23 +91,31 @@ class WebSocketDialer:
             raise
 
     async def _connect_as(self, url: str, request_id: str | None) -> WebSocketConnection:
-        target = cut_url(url)
+        parts, host, port = _checked_url(url)
+        target, stream = cut_url(url), None
         try:
             with trio.fail_after(self.connect_s):
-                return await self._shake_hands(url, request_id)
+                stream = await self.open_stream(host, port)
+                return await self._shake_hands(stream, parts, target, request_id)
         except trio.TooSlowError:
-            raise DialFailed(target, f"timed out after {self.connect_s:g} s") from None
-        except (OSError, ValueError, trio.BrokenResourceError, h11.ProtocolError) as error:
-            # An error of a URL may hold the whole URL; one of the system names host and port.
-            detail = str(error) if isinstance(error, OSError) else type(error).__name__
-            raise DialFailed(target, detail) from None
+            hint = "" if stream is None else silence_hint(parts.scheme)
+            raise DialFailed(target, f"timed out after {self.connect_s:g} s{hint}") from None
+        except h11.ProtocolError:
+            said = f"the other side answered with something else than HTTP{silence_hint(parts.scheme)}"
+            raise DialFailed(target, said) from None
+        except (OSError, ValueError, trio.BrokenResourceError) as error:
+            # An error's own text may hold the whole URL.
+            raise DialFailed(target, why_unreachable(error, parts.scheme) or type(error).__name__) from None
 
-    async def _shake_hands(self, url: str, request_id: str | None) -> WebSocketConnection:
-        parts, host, port = _checked_url(url)
-        stream = await self._open(parts.scheme, host, port)
+    async def _shake_hands(
+        self, stream: trio.abc.Stream, parts: SplitResult, target: str, request_id: str | None
+    ) -> WebSocketConnection:
+        if parts.scheme == "wss":
+            context = self.ssl_context or create_default_context()
+            stream = trio.SSLStream(stream, context, server_hostname=parts.hostname, https_compatible=True)
         resource = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         try:
-            early = await self._upgrade(stream, parts.netloc.rsplit("@", 1)[-1], resource, cut_url(url), request_id)
+            early = await self._upgrade(stream, parts.netloc.rsplit("@", 1)[-1], resource, target, request_id)
             return WebSocketConnection(ListeningStream(stream), early, self.limits)
         except BaseException:
             await trio.aclose_forcefully(stream)
@@ -131,7 +140,8 @@ class WebSocketDialer:
         while (event := http.next_event()) is h11.NEED_DATA:
             data = await stream.receive_some(_HANDSHAKE_BYTES)
             if not data:
-                raise DialFailed(target, "the other side hung up during the WebSocket handshake")
+                hint = silence_hint(urlsplit(target).scheme)
+                raise DialFailed(target, f"the other side hung up during the WebSocket handshake{hint}")
             http.receive_data(bytes(data))
         match event:
             case h11.InformationalResponse(status_code=101):
@@ -144,13 +154,6 @@ class WebSocketDialer:
                 raise DialRefused(target, event.status_code, _retry_after_of(list(event.headers)))
             case _:
                 raise DialFailed(target, "the other side answered with something else than HTTP")
-
-    async def _open(self, scheme: str, host: str, port: int) -> trio.abc.Stream:
-        stream = await self.open_stream(host, port)
-        if scheme == "ws":
-            return stream
-        context = self.ssl_context or create_default_context()
-        return trio.SSLStream(stream, context, server_hostname=host, https_compatible=True)
 
 
 def _checked_url(url: str) -> tuple[SplitResult, str, int]:

@@ -65,7 +65,7 @@ class RegistryHttpFailed(RegistryError):
 
 
 class RegistryRequestFailed(RegistryError):
-    """No answer came. Whether the request was done is not known."""
+    """No answer came: where from, why, and what to look at. Whether the request was done is not known."""
 
     def __init__(self, what: str) -> None:
         super().__init__(f"environment registry request failed: {what}", retryable=True)

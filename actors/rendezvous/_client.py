@@ -2,14 +2,14 @@
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import attrs
 import trio
 
 from actors.blocks import block
 from actors.noise import PublicKey
-from actors.relay import Verdict, retry_after_s
+from actors.relay import Verdict, place_of, retry_after_s, silence_hint, why_unreachable
 from actors.rendezvous._answers import (
     PROFILE,
     HarnessConnection,
@@ -77,9 +77,7 @@ async def open_registry_client(
     # Here, not above: a router does not need it, and it takes 3 MB.
     import httpx2
 
-    base = base_url.strip().rstrip("/")
-    if not base.startswith(("http://", "https://")):
-        raise RegistryConfigInvalid("the registry base URL must be an http or https URL")
+    base = _checked_base(base_url)
     async with httpx2.AsyncClient(transport=transport, follow_redirects=False, timeout=None) as http:
         yield RegistryClient(base, authenticate, http, httpx2.HTTPError, timeout_s)
 
@@ -159,7 +157,7 @@ class RegistryClient:
     async def _post(self, environment_id: str, action: str, content: dict[str, Any]) -> tuple[int, bytes, float | None]:
         """Give status, body and what the answer says of when to come again."""
         url = f"{self._base}/cloud/environment/{quote(environment_id, safe='')}/{action}"
-        failed = "timed out"
+        failed = f"timed out: no answer in {self._timeout_s:g} s; check the address, and that a registry runs there"
         with trio.move_on_after(self._timeout_s):
             headers = dict(await self._authenticate())
             status: int | None = None
@@ -175,14 +173,28 @@ class RegistryClient:
                     return status, bytes(body[:_MAX_ANSWER_BYTES]), wait_s
             except self._http_error as error:
                 # The error's own text may hold the URL, and its request the headers.
-                failed = type(error).__name__
+                scheme = self._base.partition(":")[0]
+                failed = why_unreachable(error, scheme) or f"its answer was none of HTTP{silence_hint(scheme)}"
             if status is not None and status >= 400:
                 return status, b"", None
-        raise RegistryRequestFailed(failed)
+        raise RegistryRequestFailed(f"{place_of(self._base)}: {failed}")
 
     def __repr__(self) -> str:
         """Show nothing that could be a secret."""
         return "RegistryClient(<redacted>)"
+
+
+def _checked_base(base_url: str) -> str:
+    base = base_url.strip().rstrip("/")
+    try:
+        parts = urlsplit(base)
+        is_usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        is_usable = False
+    if not is_usable:
+        rule = "the registry base URL must be an http or https URL"
+        raise RegistryConfigInvalid(f"{rule} with a host, not {place_of(base_url.strip())!r}")
+    return base
 
 
 def _checked_id(environment_id: str) -> str:

@@ -103,11 +103,27 @@ def test_a_stranger_gets_neither_in_nor_through(registry: str, tmp_path: Path) -
 
 @pytest.mark.slow
 def test_a_registry_that_is_not_there_is_one_line_on_the_error_output(token: str) -> None:
-    told = greenroom("run", "tools", "--registry", "http://127.0.0.1:9", "--token-file", token, "--", "true")
+    said = "environment registry request failed: http://127.0.0.1:9: connection refused: nothing listens there; "
+    over = ("--registry", "http://127.0.0.1:9", "--token-file", token)
+    told = greenroom("run", "tools", *over, "--", "true")
 
     assert told.returncode == 1
-    assert told.stderr.count("\n") == 1
-    assert "environment registry request failed" in told.stderr
+    assert told.stderr == f"greenroom run: {said}check the address, and that it was started\n"
+    command = [*GREENROOM, "executor", *over, "--environment-id", "tools", "--exit-with-parent"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline().startswith(f"greenroom executor tools: registration failed: {said}")
+        process.communicate(timeout=LIMIT_S)
+
+
+def test_what_can_be_no_registry_is_called_a_wrong_call(token: str) -> None:
+    over = ("--registry", "ws://127.0.0.1:9", "--token-file", token)
+    for told in (
+        greenroom("run", "tools", *over, "--", "true"),
+        greenroom("executor", *over, "--environment-id", "tools"),
+    ):
+        assert told.returncode == 2
+        assert "must be an http or https URL with a host, not 'ws://127.0.0.1:9'" in told.stderr
 
 
 @pytest.mark.slow

@@ -1,7 +1,5 @@
 """`greenroom serve` beyond the plain case: TLS, a token for each role, limits, and how it ends."""
 
-import datetime as dt
-import ipaddress
 import json
 import os
 import signal
@@ -12,10 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
+
+from tests.support.certificates import self_signed
 
 GREENROOM = (sys.executable, "-W", "error", "-m", "actors.cli")
 LIMIT_S = 60
@@ -39,22 +35,8 @@ def tokens(tmp_path: Path) -> tuple[str, str]:
 @pytest.fixture
 def certificate(tmp_path: Path) -> tuple[str, str]:
     """A certificate of this machine for itself, and its key."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
-    began = dt.datetime.now(dt.UTC) - dt.timedelta(hours=1)
-    place = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
-    made = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
-    made = made.serial_number(x509.random_serial_number())
-    made = made.not_valid_before(began).not_valid_after(began + dt.timedelta(days=1))
-    made = made.add_extension(place, critical=False).add_extension(
-        x509.BasicConstraints(ca=True, path_length=None), critical=True
-    )
-    pem, plain = serialization.Encoding.PEM, serialization.NoEncryption()
-    private = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, plain)
-    return (
-        written(tmp_path / "certificate.pem", made.sign(key, hashes.SHA256()).public_bytes(pem)),
-        written(tmp_path / "key.pem", private),
-    )
+    certificate, key = self_signed()
+    return written(tmp_path / "certificate.pem", certificate), written(tmp_path / "key.pem", key)
 
 
 @contextmanager
