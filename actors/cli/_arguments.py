@@ -2,8 +2,10 @@
 
 import argparse
 import sys
-from collections.abc import Collection, Sequence
-from typing import Any, NoReturn, Protocol
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from actors.cli._parser import Parser, Version, cut_in_two
 
 __all__ = ["parse"]
 
@@ -17,73 +19,32 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
 
     A wrong one ends the program with exit code 2 and one line that says why.
     """
-    parser = _Parser(
+    parser = Parser(
         prog="greenroom",
         description="Supervised execution environments.",
         epilog="Exit codes: 0 it worked, 1 it did not (the reason is on the error output), 2 it was called wrongly, "
         "130 it was interrupted, 143 it was terminated, 141 nobody reads its output any more. `run` ends with the exit "
         "code of the command it ran; `greenroom run --help` lists the others.",
-        allow_abbrev=False,
     )
-    parser.add_argument("--version", action=_Version, nargs=0, help="print the version and end")
+    parser.add_argument("--version", action=Version, nargs=0, help="print the version and end")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for describe in (_demo, _serve, _executor, _codemode_host):
         describe(commands)
-    with_value = _run(commands)
+    run = _run(commands)
     _doctor(commands)
-    ours, theirs = _split(list(sys.argv[1:] if arguments is None else arguments), with_value)
+    ours, theirs = list(sys.argv[1:] if arguments is None else arguments), list[str]()
+    if ours[:1] == ["run"]:
+        ours[1:], theirs = cut_in_two(ours[1:], run)
     chosen = parser.parse_args(ours)
     if theirs:
-        chosen.argv[-1:] = theirs
+        chosen.argv = theirs
     return chosen
-
-
-class _Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line, as everything else of ours does."""
-
-    def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: {message}; see {self.prog} --help\n")
-
-
-_PLACEHOLDER = "CMD"
-
-
-class _Version(argparse.Action):
-    """Looks the version up when it is asked for."""
-
-    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
-        from importlib import metadata  # Only here: the import is a good part of a quick start.
-
-        try:
-            version = metadata.version("greenroom")
-        except metadata.PackageNotFoundError:
-            version = "(not installed: run from its sources)"
-        print(f"greenroom {version}, Python {'.'.join(map(str, sys.version_info[:3]))}")
-        parser.exit()
-
-
-def _split(given: list[str], with_value: Collection[str]) -> tuple[list[str], list[str]]:
-    """Keep the command of `run` from argparse: from the first `--`, or from the second word that is no option of ours.
-
-    A placeholder stands where argparse expects the command.
-    """
-    if given[:1] != ["run"]:
-        return given, []
-    at, is_executor_seen = 1, False
-    while at < len(given):
-        word = given[at]
-        if word == "--" or (is_executor_seen and not word.startswith("-")):
-            theirs = given[at + (word == "--") :]
-            return ([*given[:at], _PLACEHOLDER], theirs) if theirs else (given, [])
-        is_executor_seen = is_executor_seen or not word.startswith("-")
-        at += 2 if word in with_value else 1
-    return given, []
 
 
 class _Commands(Protocol):
     """What `add_subparsers` returns; argparse's own name for it is private."""
 
-    def add_parser(self, name: str, **described: Any) -> argparse.ArgumentParser: ...
+    def add_parser(self, name: str, **described: Any) -> Parser: ...
 
 
 def _demo(commands: _Commands) -> None:
@@ -258,8 +219,7 @@ def _codemode_host(commands: _Commands) -> None:
     command.add_argument("--json", action="store_true", help="print address, engine and walls as a JSON object")
 
 
-def _run(commands: _Commands) -> Collection[str]:
-    """Describe it, and tell which of its options take a value."""
+def _run(commands: _Commands) -> Parser:
     command = commands.add_parser(
         "run",
         help="run a command in an executor and end with its exit code",
@@ -276,24 +236,20 @@ def _run(commands: _Commands) -> Collection[str]:
     command.add_argument(
         "argv", nargs="+", metavar="CMD", help="the command and its arguments; -- may be left out before it"
     )
-    options = (
-        command.add_argument(
-            "--cwd", metavar="PATH", help="where to run it, an absolute path (default: the executor's own directory)"
-        ),
-        command.add_argument(
-            "--env",
-            action="append",
-            default=[],
-            metavar="NAME=VALUE",
-            help="a variable for the command; it inherits none",
-        ),
-        command.add_argument("--registry", metavar="URL", help="reach it through this registry, encrypted end to end"),
-        command.add_argument(
-            "--timeout-s", type=float, metavar="S", help="kill its whole process group after S seconds"
-        ),
-        command.add_argument(
-            "--token-file", metavar="PATH", help="a file that holds the bearer token, readable by its owner only"
-        ),
+    command.add_argument(
+        "--cwd", metavar="PATH", help="where to run it, an absolute path (default: the executor's own directory)"
+    )
+    command.add_argument(
+        "--env",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a variable for the command; it inherits none",
+    )
+    command.add_argument("--registry", metavar="URL", help="reach it through this registry, encrypted end to end")
+    command.add_argument("--timeout-s", type=float, metavar="S", help="kill its whole process group after S seconds")
+    command.add_argument(
+        "--token-file", metavar="PATH", help="a file that holds the bearer token, readable by its owner only"
     )
     command.add_argument(
         "--no-stdin", action="store_true", help="give the command an empty standard input, and leave ours alone"
@@ -301,7 +257,7 @@ def _run(commands: _Commands) -> Collection[str]:
     command.add_argument(
         "--json", action="store_true", help="print one JSON object when it has ended instead of streaming"
     )
-    return {name for option in options for name in option.option_strings}
+    return command
 
 
 def _doctor(commands: _Commands) -> None:

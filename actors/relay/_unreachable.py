@@ -3,7 +3,7 @@
 import socket
 import ssl
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, cast
 
 __all__ = ["place_of", "silence_hint", "why_unreachable"]
 
@@ -49,7 +49,7 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
         seen.add(id(each))
         yield each
         if isinstance(each, BaseExceptionGroup):
-            waiting += each.exceptions
+            waiting += cast("tuple[BaseException, ...]", each.exceptions)
         waiting += [cause for cause in (each.__cause__, each.__context__) if cause is not None]
 
 

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import given as having
+from hypothesis import strategies as st
 
 from actors.cli._arguments import parse
 
@@ -87,6 +89,80 @@ def test_a_run_that_lacks_something_is_one_line(given: str, capsys: pytest.Captu
 
     assert ended.value.code == 2
     assert re.fullmatch(r"greenroom( run)?: .*; see greenroom( run)? --help\n", capsys.readouterr().err)
+
+
+@pytest.mark.parametrize(
+    ("given", "rule"),
+    [
+        ("run X --timeout 3 -- uname", "there is no option --timeout; perhaps --timeout-s is meant"),
+        ("run --time 3 X -- uname", "there is no option --time; perhaps --timeout-s is meant"),
+        ("run X --token F -- uname", "there is no option --token; perhaps --token-file is meant"),
+        ("run X --e A=1 -- uname", "there is no option --e; perhaps --env is meant"),
+        ("run X --envv=SECRET -- uname", "there is no option --envv; perhaps --env is meant"),
+        ("run X --timeout-s -- uname", "--timeout-s needs a value"),
+        ("run --timeout-s -- uname", "--timeout-s needs a value"),
+        ("run X --timeout-s", "--timeout-s needs a value"),
+        ("run X --cwd --json -- uname", "--cwd needs a value; one that begins with a dash is written --cwd=VALUE"),
+        ("run X --json=1 -- uname", "ignored explicit argument '1'"),
+        ("run --token-file F -- uname", "EXECUTOR is missing"),
+        ("run -- uname", "EXECUTOR is missing"),
+        ("run X --", "the command is missing"),
+        ("run X", "the command is missing"),
+        ("run", "EXECUTOR is missing"),
+        ("serve --registy U", "there is no option --registy"),
+        ("executor --registy U", "there is no option --registy; perhaps --registry is meant"),
+        ("executor --reg U", "there is no option --reg; perhaps --registry is meant"),
+        ("codemode-host --cert F", "there is no option --cert; perhaps --tls-certificate is meant"),
+        ("serve --token F", "perhaps --token-file is meant"),
+        ("serve --listen", "expected one argument"),
+        ("serve --json --tok F", "there is no option --tok; perhaps --token-file is meant"),
+        ("doctor --json now", "nothing takes the word 'now'"),
+        ("doctor -- now", "nothing takes the word 'now'"),
+        ("--josn doctor", "there is no option --josn"),
+        ("--versio", "there is no option --versio; perhaps --version is meant"),
+    ],
+)
+def test_a_wrong_word_is_named_with_what_is_near_and_the_page_that_helps(
+    given: str, rule: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Mutants: abbreviations are taken; an option's value is skipped though it is `--`; the main parser refuses."""
+    with pytest.raises(SystemExit) as ended:
+        parse(given.split())
+
+    said, command = capsys.readouterr().err, given.split()[0]
+    page = "greenroom" if command.startswith("-") else f"greenroom {command}"
+    assert ended.value.code == 2
+    assert said.startswith(f"{page}: ")
+    assert said.endswith(f"; see {page} --help\n")
+    assert rule in said
+    assert "SECRET" not in said
+    assert "COMMAND" not in said
+
+
+OURS = ("--json", "--no-stdin", "--env=A=1", "--env A=1", "--cwd /a", "--timeout-s 3", "--registry=u", "--token-file f")
+
+
+@having(before=st.lists(st.sampled_from(OURS)), after=st.lists(st.sampled_from(OURS)), is_marked=st.booleans())
+def test_whatever_the_order_of_options_the_command_is_taken_as_it_stands(
+    before: list[str], after: list[str], is_marked: bool
+) -> None:
+    command = ["sh", "--json", "--", "-c", "--env", "x"]
+    chosen = parse(["run", *" ".join(before).split(), "X", *" ".join(after).split(), *["--"][:is_marked], *command])
+
+    assert (chosen.executor, chosen.argv) == ("X", command)
+    assert len(chosen.env) == sum(option.startswith("--env") for option in (*before, *after))
+    assert chosen.json is ("--json" in (*before, *after))
+
+
+@pytest.mark.parametrize("given", ["run --help", "run X --help", "run -h -- x", "run X --cwd / -h"])
+def test_help_is_given_wherever_it_is_asked_for_before_the_command(
+    given: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        parse(given.split())
+
+    assert ended.value.code == 0
+    assert capsys.readouterr().out.startswith("usage: greenroom run ")
 
 
 @pytest.mark.slow
