@@ -5,6 +5,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from actors.cli._numbers import above_zero, not_negative
 from actors.cli._parser import Parser, Version, cut_in_two
 
 __all__ = ["parse"]
@@ -54,10 +55,11 @@ def _demo(commands: _Commands) -> None:
         description="Start executors as child processes on loopback and take several environments through "
         "their whole lifecycle under one supervisor. Ends by itself in under 20 seconds.",
     )
-    command.add_argument(
+    shown = command.add_mutually_exclusive_group()
+    shown.add_argument(
         "--plain", action="store_true", help="lines of text, no live view (the default without a terminal)"
     )
-    command.add_argument("--json", action="store_true", help="one JSON object a line, the last one is the summary")
+    shown.add_argument("--json", action="store_true", help="one JSON object a line, the last one is the summary")
 
 
 def _serve(commands: _Commands) -> None:
@@ -86,22 +88,23 @@ def _serve(commands: _Commands) -> None:
     command.add_argument(
         "--public-url", metavar="URL", help="how clients reach it, if not by --listen: behind a proxy, for example"
     )
+    count, rate = above_zero(int), above_zero(float, may_be_endless=True)
     for option, number, what in (
-        ("--max-connections", int, "connections at once; more are closed unread (default: 4096)"),
-        ("--max-streams", int, "streams of one token at once; more are told to come later (default: 2000)"),
-        ("--requests-per-s", float, "requests of one token; more are told to come later (default: 200)"),
-        ("--bytes-per-s", float, "bytes of one token in each direction; more wait (default: 1 GiB)"),
+        ("--max-connections", count, "connections at once; more are closed unread (default: 4096)"),
+        ("--max-streams", count, "streams of one token at once; more are told to come later (default: 2000)"),
+        ("--requests-per-s", rate, "requests of one token; more are told to come later (default: 200)"),
+        ("--bytes-per-s", rate, "bytes of one token in each direction; more wait (default: 1 GiB)"),
     ):
         command.add_argument(option, type=number, metavar="N", help=what)
     command.add_argument(
         "--drain-s",
-        type=float,
+        type=not_negative(float),
         default=5.0,
         metavar="S",
         help="how long streams may go on after SIGTERM, while nothing new is taken (default: %(default)g)",
     )
     command.add_argument(
-        "--status-every-s", type=float, default=0.0, metavar="S", help="print the numbers every S seconds"
+        "--status-every-s", type=not_negative(float), default=0.0, metavar="S", help="print the numbers every S seconds"
     )
     _foreground(command)
 
@@ -123,9 +126,8 @@ def _executor(commands: _Commands) -> None:
     )
     command.add_argument(
         "--listen",
-        default=LISTEN_DEFAULT,
         metavar="URL",
-        help="ws://HOST:PORT, port 0 picks a free one (default: %(default)s); "
+        help=f"ws://HOST:PORT, port 0 picks a free one (default: {LISTEN_DEFAULT}); "
         "anything but loopback is refused without a token",
     )
     command.add_argument(
@@ -247,7 +249,9 @@ def _run(commands: _Commands) -> Parser:
         help="a variable for the command; it inherits none",
     )
     command.add_argument("--registry", metavar="URL", help="reach it through this registry, encrypted end to end")
-    command.add_argument("--timeout-s", type=float, metavar="S", help="kill its whole process group after S seconds")
+    command.add_argument(
+        "--timeout-s", type=above_zero(float), metavar="S", help="kill its whole process group after S seconds"
+    )
     command.add_argument(
         "--token-file", metavar="PATH", help="a file that holds the bearer token, readable by its owner only"
     )

@@ -6,6 +6,7 @@ from functools import partial
 
 import attrs
 
+from actors.cli._arguments import LISTEN_DEFAULT
 from actors.cli._foreground import announce, stay
 from actors.cli._memory import give_back, share_one_arena
 from actors.cli._output import OutputRefused
@@ -18,14 +19,18 @@ __all__ = ["executor"]
 
 def executor(chosen: Namespace) -> int:
     """Serve until interrupted; 1 when the address cannot be had, 2 when it may not be had."""
+    if (senseless := _senseless(chosen)) is not None:
+        print(f"greenroom executor: {senseless}", file=sys.stderr)
+        return 2
     share_one_arena()
+    listen = chosen.listen or LISTEN_DEFAULT
     try:
         token = read_token(chosen.token_file)
         if chosen.registry is not None:
-            return _registered(chosen, token)
+            return _registered(chosen, str(token))
         serve = partial(
             serve_executor,
-            chosen.listen,
+            listen,
             token=token,
             file_roots=chosen.file_root,
             observer=give_back,
@@ -40,7 +45,7 @@ def executor(chosen: Namespace) -> int:
         print(f"greenroom executor: {refused}", file=sys.stderr)
         return 1
     except OSError as error:
-        print(f"greenroom executor: cannot listen on {chosen.listen}: {error}", file=sys.stderr)
+        print(f"greenroom executor: cannot listen on {listen}: {error}", file=sys.stderr)
         return 1
 
 
@@ -54,11 +59,21 @@ class _Announcement:
         announce({"url": endpoint.url}, endpoint.url, as_json=self.as_json)
 
 
-def _registered(chosen: Namespace, token: str | None) -> int:
-    """Serve through a registry: 1 when it does not want us, 2 when the call makes no sense."""
-    if chosen.environment_id is None or token is None:
-        print("greenroom executor: --registry needs --environment-id and --token-file", file=sys.stderr)
-        return 2
+def _senseless(chosen: Namespace) -> str | None:
+    """What makes no sense together."""
+    is_registered = chosen.registry is not None
+    if is_registered and (chosen.environment_id is None or chosen.token_file is None):
+        return "--registry needs --environment-id and --token-file"
+    if is_registered and chosen.listen is not None:
+        return "--listen and --registry exclude each other: what is registered does not listen, it dials"
+    for option, given in (("--environment-id", chosen.environment_id), ("--identity-file", chosen.identity_file)):
+        if given is not None and not is_registered:
+            return f"{option} needs --registry: an executor that listens is registered nowhere"
+    return None
+
+
+def _registered(chosen: Namespace, token: str) -> int:
+    """Serve through a registry: 1 when it does not want us, 2 when its address cannot be one."""
     # Here, not above: an executor that listens by itself needs none of it.
     from actors.cli._remote import serve_registered
     from actors.noise import NoiseError
@@ -67,6 +82,9 @@ def _registered(chosen: Namespace, token: str | None) -> int:
 
     try:
         return serve_registered(chosen, token)
+    except OSError as error:
+        print(f"greenroom executor: --identity-file {chosen.identity_file!r}: {error.strerror}", file=sys.stderr)
+        return 1
     except (RegistrarFailed, NoiseError) as refused:
         print(f"greenroom executor: {refused}{token_hint(refused, chosen.token_file)}", file=sys.stderr)
         return 2 if isinstance(refused, RegistryConfigInvalid) else 1

@@ -9,6 +9,7 @@ from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import partial
+from typing import Final
 
 import attrs
 import trio
@@ -38,6 +39,8 @@ NOT_RUNNABLE, NOT_FOUND = 126, 127
 """As a shell says it of a program that is there and cannot be run, and of one that is not there."""
 READER_LEFT = 128 + signal.SIGPIPE
 """As a shell says it of a program whose output nobody reads any more; there is nobody to tell more."""
+_TYPED: Final = {"url": "EXECUTOR", "cwd": "--cwd", "env": "--env", "argv": "CMD"}
+"""How arguments of the library are called on the command line."""
 _LAST_WORDS_S = 2.0
 """How long a killed command's output is waited for."""
 
@@ -46,10 +49,9 @@ def run(chosen: Namespace) -> int:
     """Run the command; the exit code is the command's own, or one of those that ``greenroom run --help`` lists."""
     try:
         variables = _variables(chosen.env)
-        timeout_s = _timeout_s(chosen.timeout_s)
+        timeout_s = math.inf if chosen.timeout_s is None else chosen.timeout_s
+        _check_place(chosen)
         token = read_token(chosen.token_file)
-        if chosen.registry is not None and token is None:
-            raise ValueError("--registry needs --token-file")
     except (ValueError, TokenFileRefused) as refused:
         print(f"greenroom run: {refused}", file=sys.stderr)
         return 2
@@ -57,7 +59,7 @@ def run(chosen: Namespace) -> int:
         return run_program(partial(_run, chosen, variables, timeout_s, token))
     except (HarnessError, RegistrarFailed) as error:
         hint = token_hint(error, chosen.token_file) or _place_hint(error, chosen)
-        print(f"greenroom run: {error}{hint}", file=sys.stderr)
+        print(f"greenroom run: {_said(error)}{hint}", file=sys.stderr)
         return _code_of(error, chosen.argv)
     except OutputRefused as refused:
         if refused.reader_left:
@@ -68,12 +70,9 @@ def run(chosen: Namespace) -> int:
 
 def _place_hint(error: Exception, chosen: Namespace) -> str:
     """What to add when it may be the name of the environment that is wrong."""
-    name = ascii(chosen.executor)
-    if chosen.registry is None and "://" not in chosen.executor:
-        return f"; to reach environment {name} by its id, say where it is registered: --registry URL --token-file FILE"
     if chosen.registry is not None and "environment_offline" in str(error):
         serving = f"greenroom executor --registry ... --environment-id {shlex.quote(chosen.executor)}"
-        return f"; look whether {name} is the right id, and whether `{serving}` runs"
+        return f"; look whether {chosen.executor!a} is the right id, and whether `{serving}` runs"
     return ""
 
 
@@ -92,6 +91,25 @@ def _code_of(error: Exception, argv: Sequence[str]) -> int:
             return 1
 
 
+def _check_place(chosen: Namespace) -> None:
+    """Demand an address, or an environment id and where it is registered, and not something of both."""
+    is_address = "://" in chosen.executor
+    if chosen.registry is None and not is_address:
+        name, where = ascii(chosen.executor), "say where it is registered: --registry URL --token-file FILE"
+        raise ValueError(f"{name} is no ws:// address; to reach environment {name} by its id, {where}")
+    if chosen.registry is not None and is_address:
+        raise ValueError("with --registry, EXECUTOR is an environment id and not an address; give one of the two")
+    if chosen.registry is not None and chosen.token_file is None:
+        raise ValueError("--registry needs --token-file")
+
+
+def _said(error: Exception) -> str:
+    """An error's sentence; an argument that is refused is called as it is typed."""
+    if isinstance(error, InvalidArgument) and error.field in _TYPED:
+        return f"{_TYPED[error.field]} {error.rule}"
+    return str(error)
+
+
 def _variables(given: Sequence[str]) -> dict[str, str]:
     variables: dict[str, str] = {}
     for text in given:
@@ -100,14 +118,6 @@ def _variables(given: Sequence[str]) -> dict[str, str]:
             raise ValueError("--env takes NAME=VALUE, with a name before the equals sign")
         variables[name] = value
     return variables
-
-
-def _timeout_s(given: float | None) -> float:
-    if given is None:
-        return math.inf
-    if not 0 < given < math.inf:
-        raise ValueError(f"--timeout-s must be above 0 seconds, not {given:g}")
-    return given
 
 
 async def _run(chosen: Namespace, variables: Mapping[str, str], timeout_s: float, token: str | None) -> int:

@@ -4,7 +4,7 @@ import ssl
 import sys
 from argparse import Namespace
 from functools import partial
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 import attrs
 import trio
@@ -67,8 +67,7 @@ class _Options:
 def _options(chosen: Namespace) -> _Options:
     certificate = _certificate(chosen.certificate, chosen.key)
     host, port = _address(chosen.listen, "http" if certificate is None else "https")
-    if chosen.drain_s < 0 or chosen.status_every_s < 0:
-        raise ValueError("--drain-s and --status-every-s must not be negative")
+    _check_public(chosen.public_url)
     return _Options(
         host=host,
         port=port,
@@ -83,15 +82,36 @@ def _options(chosen: Namespace) -> _Options:
 
 
 def _address(listen: str, scheme: str) -> tuple[str, int]:
-    wrong = ValueError(f"--listen takes {scheme}://HOST:PORT" + (" with a certificate" if scheme == "https" else ""))
+    parts = _read_url("--listen", listen, scheme)
+    if parts.port is None or parts.path not in {"", "/"} or parts.query or parts.fragment:
+        raise ValueError(f"--listen takes {scheme}://HOST:PORT and nothing behind it, such as {scheme}://127.0.0.1:0")
+    return str(parts.hostname), parts.port
+
+
+def _check_public(url: str | None) -> None:
+    if url is None:
+        return
+    parts = _read_url("--public-url", url, "https" if url.startswith("https:") else "http")
+    if parts.port == 0 or parts.query or parts.fragment:
+        raise ValueError("--public-url takes the address that clients dial, such as https://relay.example")
+
+
+def _read_url(option: str, url: str, scheme: str) -> SplitResult:
+    """Give the parts of a URL with a host, and a port that is one or none."""
     try:
-        parts = urlsplit(listen)
-        host, port = parts.hostname, parts.port
+        parts = urlsplit(url)
+        is_wrong = parts.scheme != scheme or not parts.hostname or parts.username is not None
     except ValueError:
-        raise wrong from None
-    if parts.scheme != scheme or not host or port is None or parts.path not in {"", "/"} or parts.query:
-        raise wrong
-    return host, port
+        parts, is_wrong = SplitResult("", "", "", "", ""), True
+    if is_wrong:
+        how = " with a certificate" if scheme == "https" else ""
+        hint = "; https:// needs --certificate and --key" if parts.scheme == "https" and scheme == "http" else ""
+        raise ValueError(f"{option} takes {scheme}://HOST:PORT{how}{hint}")
+    try:
+        _ = parts.port
+    except ValueError:
+        raise ValueError(f"{option}: the port must be a number from 0 to 65535") from None
+    return parts
 
 
 def _certificate(certificate: str | None, key: str | None) -> ssl.SSLContext | None:
@@ -100,11 +120,22 @@ def _certificate(certificate: str | None, key: str | None) -> ssl.SSLContext | N
     if certificate is None or key is None:
         raise ValueError("--certificate and --key belong together")
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    for option, path in (("--certificate", certificate), ("--key", key)):
+        _check_readable(option, path)
     try:
         context.load_cert_chain(certificate, key, password=_no_password)
     except (OSError, ValueError) as error:  # Of files that are no certificate or do not fit, too: `ssl.SSLError`.
         raise ValueError(f"--certificate {certificate!r} and --key {key!r} cannot be used: {error}") from None
     return context
+
+
+def _check_readable(option: str, path: str) -> None:
+    """Demand a file that can be read: OpenSSL does not say which of two it could not."""
+    try:
+        with open(path, "rb"):
+            pass
+    except OSError as error:
+        raise ValueError(f"{option} {path!r} cannot be used: {error.strerror}") from None
 
 
 def _no_password() -> str:

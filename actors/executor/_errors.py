@@ -45,7 +45,9 @@ class ListenAddressInvalid(ExecutorError):
     """An address to listen on is not of the shape we serve."""
 
     def __init__(self, address: str) -> None:
-        super().__init__(f"cannot listen on {address!r}: give ws://HOST:PORT, such as ws://127.0.0.1:0")
+        super().__init__(
+            f"cannot listen on {address!r}: give ws://HOST:PORT with a port from 0 to 65535, such as ws://127.0.0.1:0"
+        )
         self.address = address
 
 

@@ -238,7 +238,9 @@ def test_an_executor_that_is_not_there_is_one_line_on_the_error_output() -> None
     [
         (("--env", "A"), "--env takes NAME=VALUE"),
         (("--env", "=1"), "--env takes NAME=VALUE"),
-        (("--timeout-s", "0"), "--timeout-s must be above 0 seconds"),
+        (("--timeout-s", "0"), "argument --timeout-s: must be above 0, not 0"),
+        (("--timeout-s", "inf"), "must be above 0 and not endless; leave it out where there is no limit"),
+        (("--timeout-s", "3s"), "argument --timeout-s: must be a number, not '3s'"),
         (("--token-file", "/no/such/file"), "cannot be read"),
     ],
 )

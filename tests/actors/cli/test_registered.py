@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.actors.cli.refusing import refused
+
 GREENROOM = (sys.executable, "-W", "error", "-m", "actors.cli")
 LIMIT_S = 60
 TOKEN = "secret-of-the-whole-house"
@@ -79,13 +81,6 @@ def test_an_environment_without_an_executor_is_one_line_on_the_error_output(regi
     assert "try again" not in told.stderr
 
 
-def test_an_id_without_a_registry_is_told_from_an_address() -> None:
-    told = greenroom("run", "tools", "--", "uname")
-
-    assert told.returncode == 2
-    assert "to reach environment 'tools' by its id, say where it is registered: --registry URL" in told.stderr
-
-
 @pytest.mark.slow
 def test_a_stranger_gets_neither_in_nor_through(registry: str, tmp_path: Path) -> None:
     wrong = written(tmp_path / "wrong", "a-token-of-somebody-else")
@@ -140,6 +135,9 @@ def test_a_signal_ends_a_registry_in_order(token: str) -> None:
     assert errors == ""
 
 
+REGISTERED = ("--registry", "http://h", "--environment-id", "tools", "--token-file", "x")
+
+
 @pytest.mark.parametrize(
     ("arguments", "rule"),
     [
@@ -147,13 +145,30 @@ def test_a_signal_ends_a_registry_in_order(token: str) -> None:
         (("serve",), "--token-file"),
         (("executor", "--registry", "http://127.0.0.1:9"), "--registry needs --environment-id and --token-file"),
         (("run", "tools", "--registry", "http://127.0.0.1:9", "--", "true"), "--registry needs --token-file"),
+        (("run", "tools", "--", "true"), "'tools' is no ws:// address; to reach environment 'tools' by its id"),
+        (("run", "http://127.0.0.1:9", "--", "true"), "EXECUTOR must be ws://host:port or wss://host:port"),
+        (("run", "ws://h:1", "--registry", "http://h", "--", "true"), "an environment id and not an address"),
+        (("executor", "--environment-id", "tools"), "--environment-id needs --registry"),
+        (("executor", "--identity-file", "keys"), "--identity-file needs --registry"),
+        (("executor", "--listen", "ws://h:1", *REGISTERED), "--listen and --registry exclude each other"),
+        (("demo", "--plain", "--json"), "argument --json: not allowed with argument --plain"),
     ],
 )
-def test_what_is_missing_is_said_before_anything_is_dialled(arguments: tuple[str, ...], rule: str) -> None:
-    told = greenroom(*arguments)
+def test_what_is_missing_is_said_before_anything_is_dialled(
+    arguments: tuple[str, ...], rule: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert refused(*arguments) == 2
+    said = capsys.readouterr().err
+    assert rule in said
+    assert said.count("\n") == 1
 
-    assert told.returncode == 2
-    assert rule in told.stderr
+
+def test_an_identity_file_that_cannot_be_made_is_named(token: str) -> None:
+    over = ("--registry", "http://127.0.0.1:9", "--environment-id", "tools", "--token-file", token)
+    told = greenroom("executor", *over, "--identity-file", "/no/such/folder/keys")
+
+    expected = "greenroom executor: --identity-file '/no/such/folder/keys': No such file or directory\n"
+    assert (told.returncode, told.stderr) == (1, expected)
 
 
 def test_an_address_that_is_none_and_a_token_that_is_too_short_are_refused(token: str, tmp_path: Path) -> None:
