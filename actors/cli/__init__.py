@@ -75,8 +75,11 @@ def _executor() -> Command:
 
 
 def _codemode_host() -> Command:
-    from actors.cli._codemode_host import codemode_host
-
+    try:
+        from actors.cli._codemode_host import codemode_host
+    except ModuleNotFoundError as missing:  # Without the extra: the error says what to install.
+        print(f"greenroom codemode-host: {missing}", file=sys.stderr)
+        return lambda _: 1
     return codemode_host
 
 

@@ -196,8 +196,10 @@ def _codemode_host(commands: _Commands) -> None:
         "loopback and unix sockets is refused without a token and a certificate",
     )
     command.add_argument("--token-file", metavar="PATH", help="a file that holds the bearer token callers have to show")
-    command.add_argument("--tls-certificate", metavar="PATH", help="a certificate chain in PEM, to speak TLS")
-    command.add_argument("--tls-key", metavar="PATH", help="its key")
+    command.add_argument(
+        "--tls-certificate", "--certificate", metavar="PATH", help="a certificate chain in PEM, to speak TLS"
+    )
+    command.add_argument("--tls-key", "--key", metavar="PATH", help="its key")
     command.add_argument("--engine", metavar="PATH", help="the deno or node to use (default: the first that is found)")
     command.add_argument(
         "--process-per-cell", action="store_true", help="use no process for a second cell, not even of one session"

@@ -12,7 +12,8 @@ from actors.cli._foreground import announce
 from actors.cli._output import OutputRefused
 from actors.cli._programs import run_program_politely
 from actors.cli._tokens import TokenFileRefused, read_token
-from actors.sessions.host import HostError, HostOptions, RunningHost, open_host
+from actors.sessions import InvalidArgument
+from actors.sessions.host import EngineNotFound, HostError, HostOptions, RunningHost, open_host
 
 __all__ = ["codemode_host"]
 
@@ -23,14 +24,18 @@ def codemode_host(chosen: Namespace) -> int:
     """Serve until interrupted; 1 when it cannot be had, 2 when it may not be had."""
     try:
         options = _options(chosen)
+    except InvalidArgument as refused:
+        option = f"--{refused.field.replace('_', '-')}"
+        print(f"greenroom codemode-host: {option}: {refused.rule}", file=sys.stderr)
+        return 2
     except (TokenFileRefused, ValueError) as refused:
         print(f"greenroom codemode-host: {refused}", file=sys.stderr)
         return 2
-    except OSError as error:
-        print(f"greenroom codemode-host: the certificate cannot be used: {error}", file=sys.stderr)
-        return 2
     try:
         return run_program_politely(partial(_serve, chosen, options))
+    except EngineNotFound as missing:
+        print(f"greenroom codemode-host: {missing}".replace("`engine_path`", "`--engine`"), file=sys.stderr)
+        return 2
     except (HostError, ValueError) as refused:
         print(f"greenroom codemode-host: {refused}", file=sys.stderr)
         return 2
@@ -45,10 +50,8 @@ def codemode_host(chosen: Namespace) -> int:
 def _options(chosen: Namespace) -> HostOptions:
     if (chosen.tls_certificate is None) != (chosen.tls_key is None):
         raise ValueError("--tls-certificate and --tls-key belong together")
-    context: ssl.SSLContext | None = None
-    if chosen.tls_certificate is not None:
-        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-        context.load_cert_chain(chosen.tls_certificate, chosen.tls_key)
+    if chosen.heap_mib <= 0:
+        raise ValueError(f"--heap-mib: must be above 0, not {chosen.heap_mib}")
     return HostOptions(
         engine_path=chosen.engine,
         heap_bytes=chosen.heap_mib * _MIB,
@@ -59,8 +62,25 @@ def _options(chosen: Namespace) -> HostOptions:
         cell_deadline_s=chosen.cell_deadline_s,
         walls_required=chosen.require_walls,
         token=read_token(chosen.token_file),
-        ssl_context=context,
+        ssl_context=_tls(chosen.tls_certificate, chosen.tls_key),
     )
+
+
+def _tls(certificate: str | None, key: str | None) -> ssl.SSLContext | None:
+    if certificate is None or key is None:
+        return None
+    for option, path in (("--tls-certificate", certificate), ("--tls-key", key)):
+        try:
+            with open(path, "rb"):
+                pass
+        except OSError as error:
+            raise ValueError(f"the certificate cannot be used: {option} {path}: {error.strerror}") from error
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    try:
+        context.load_cert_chain(certificate, key)
+    except OSError as error:
+        raise ValueError(f"the certificate cannot be used: {certificate} with {key}: {error}") from error
+    return context
 
 
 async def _serve(chosen: Namespace, options: HostOptions, asked_to_end: trio.Event) -> int:

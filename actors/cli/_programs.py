@@ -43,7 +43,7 @@ def run_program_politely(program: Callable[[trio.Event], Awaitable[int]]) -> int
     """As `run_program`, but the first SIGINT or SIGTERM only sets an event; the second one cancels.
 
     Returns:
-        What the program returned, or 128 + n after a second signal n.
+        What the program returned, or 128 + n after signal n.
     """
 
     async def guarded() -> int:
@@ -54,7 +54,8 @@ def run_program_politely(program: Callable[[trio.Event], Awaitable[int]]) -> int
                 nursery.start_soon(_ask_then_cancel, signals, asked, nursery.cancel_scope, caught)
                 code = await program(asked)
                 nursery.cancel_scope.cancel()
-                return code
+                if not caught:
+                    return code
         return INTERRUPTED_FROM + caught[-1]
 
     return _plainly(guarded)

@@ -68,7 +68,7 @@ def find_engine(path: str | None = None) -> Engine:
     looked: list[str] = []
     for kind, place, found in _candidates(path):
         if place is None:
-            looked.append(f"{found}: not there")
+            looked.append(f"{found}: not there" if path is None else f"{found}, {path}: not there")
             continue
         version = _version_of_the_wheel(_WHEELS[found]) if found in _WHEELS else _version_of(place)
         if version is None:

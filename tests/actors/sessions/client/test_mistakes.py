@@ -8,10 +8,8 @@ from typing import Any
 
 import pytest
 import trio
-import trio.testing
 
 import actors.sessions
-import actors.sessions.host
 from actors.sessions import (
     ExecuteRequest,
     InvalidArgument,
@@ -210,6 +208,7 @@ async def test_what_a_call_does_not_have_yet_says_to_await_it(provider: SessionP
 
 # Told nothing of types, so that it can be given what is wrong.
 untyped: Any = actors.sessions
+host: Any = actors.sessions.host
 
 VALUES: list[tuple[Callable[[], object], str]] = [
     (lambda: request(5), "source: must be text, not int"),
@@ -261,14 +260,14 @@ VALUES: list[tuple[Callable[[], object], str]] = [
         lambda: untyped.CellExecutionLimits(max_yield_time_ms="1"),
         "max_yield_time_ms: must be a whole number or None, not str",
     ),
-    (lambda: untyped.host.HostOptions(heap_bytes="1"), "heap_bytes: must be a number, not str"),
-    (lambda: untyped.host.HostOptions(heap_bytes=0), "heap_bytes: must be above 0, not 0"),
-    (lambda: untyped.host.HostOptions(warm_engines=-1), "warm_engines: must be 0 or more, not -1"),
-    (lambda: untyped.host.HostOptions(cell_deadline_s=-1.0), "cell_deadline_s: must be above 0, not -1.0"),
-    (lambda: untyped.host.HostOptions(token=5), "token: must be text or None, not int"),
-    (lambda: untyped.host.HostOptions(engine_path=5), "engine_path: must be text or None, not int"),
-    (lambda: untyped.host.HostOptions(walls_required=None), "walls_required: must be True or False, not NoneType"),
-    (lambda: untyped.host.HostOptions(ssl_context="x"), "ssl_context: must be an SSLContext or None, not str"),
+    (lambda: host.HostOptions(heap_bytes="1"), "heap_bytes: must be a number, not str"),
+    (lambda: host.HostOptions(heap_bytes=0), "heap_bytes: must be above 0, not 0"),
+    (lambda: host.HostOptions(warm_engines=-1), "warm_engines: must be 0 or more, not -1"),
+    (lambda: host.HostOptions(cell_deadline_s=-1.0), "cell_deadline_s: must be above 0, not -1.0"),
+    (lambda: host.HostOptions(token=5), "token: must be text or None, not int"),
+    (lambda: host.HostOptions(engine_path=5), "engine_path: must be text or None, not int"),
+    (lambda: host.HostOptions(walls_required=None), "walls_required: must be True or False, not NoneType"),
+    (lambda: host.HostOptions(ssl_context="x"), "ssl_context: must be an SSLContext or None, not str"),
 ]
 
 
@@ -326,9 +325,9 @@ OPENS: list[tuple[Callable[[Any], Any], str]] = [
     ),
     (lambda untyped: untyped.open_provider("http://h:1", dial=5), "dial: must be a function or None, not int"),
     (lambda untyped: untyped.open_provider("http://h:1", report=5), "report: must be a function, not int"),
-    (lambda untyped: untyped.host.open_host(5), "listen: must be text, not int"),
+    (lambda untyped: host.open_host(5), "listen: must be text, not int"),
     (
-        lambda untyped: untyped.host.open_host("grpc://127.0.0.1:0", options={}),
+        lambda untyped: host.open_host("grpc://127.0.0.1:0", options={}),
         "options: must be a HostOptions or None, not dict",
     ),
 ]

@@ -15,7 +15,7 @@ def test_an_engine_that_was_named_is_the_only_one_looked_at(tmp_path: Path) -> N
     with pytest.raises(EngineNotFound) as missing:
         find_engine(str(tmp_path / "deno"))
 
-    assert missing.value.looked == ("the engine that was named: not there",)
+    assert missing.value.looked == (f"the engine that was named, {tmp_path}/deno: not there",)
 
 
 def test_an_engine_that_is_too_old_is_named_with_its_version(tmp_path: Path) -> None:
