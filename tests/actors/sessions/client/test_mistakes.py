@@ -26,6 +26,7 @@ from actors.sessions import (
     WaitRequest,
     open_provider,
 )
+from actors.sessions import host as door
 from actors.sessions.host import HostOptions
 from tests.actors.sessions.client.hosts import Serving
 
@@ -208,7 +209,7 @@ async def test_what_a_call_does_not_have_yet_says_to_await_it(provider: SessionP
 
 # Told nothing of types, so that it can be given what is wrong.
 untyped: Any = actors.sessions
-host: Any = actors.sessions.host
+host: Any = door
 
 VALUES: list[tuple[Callable[[], object], str]] = [
     (lambda: request(5), "source: must be text, not int"),
