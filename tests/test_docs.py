@@ -26,7 +26,17 @@ EXAMPLES = [
 
 
 def test_the_readme_and_the_guide_have_examples() -> None:
-    assert len(EXAMPLES) == 14
+    assert len(EXAMPLES) == 15
+
+
+def test_the_guide_names_every_function_that_a_cell_is_given() -> None:
+    prelude = (package_root() / "actors/sessions/host/_javascript/prelude.js").read_text()
+    helpers = prelude.partition("const helpers = {")[2].partition("\n  };")[0]
+    given = {*re.findall(r"^    (\w+)\(.*\{", helpers, re.MULTILINE), *re.findall(r"offer\('(\w+)'", prelude)}
+    section = (TOP / "docs" / "guide.md").read_text().partition("### What a cell can use")[2].partition("\n## ")[0]
+
+    assert len(given) == 16
+    assert {name for name in given if not re.search(rf"`{name}\b", section)} == set()
 
 
 @pytest.fixture(scope="module")

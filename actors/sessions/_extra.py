@@ -1,10 +1,12 @@
 """Say what to install where the extra `sessions` is missing, before anything else here is imported."""
 
+import importlib
+
 _NEEDED = ("h2", "google")
 
 try:
-    import google.protobuf  # noqa: F401 - only whether it is there.
-    import h2.connection  # noqa: F401 - as well.
+    for name in ("google.protobuf", "h2.connection"):
+        importlib.import_module(name)
 except ModuleNotFoundError as missing:
     if (missing.name or "").partition(".")[0] not in _NEEDED:
         raise
