@@ -1,5 +1,8 @@
 """The demo on a terminal: a table that is always current over the last lines of the story."""
 
+import re
+import textwrap
+
 from rich.console import Console, Group
 from rich.live import Live
 from rich.panel import Panel
@@ -21,6 +24,16 @@ _COLOURS = {
 _WIDTH_FOR_WHY = 100
 _LINES_LEAST, _LINES_MOST = 3, 16
 _TABLE_FRAME, _PANEL_FRAME = 4, 2
+_SIDES = 4
+"""What a panel takes of the width."""
+
+
+def _wrapped(line: str, width: int) -> list[str]:
+    """A node of the tree; what does not fit on its line stands below its name, and its branches go on beside it."""
+    name = re.match(r"[|` -]*", line)
+    branch = name.group() if name is not None else ""
+    below = branch.replace("`", " ").replace("-", " ") + "  "
+    return textwrap.wrap(line, max(width, len(below) + 20), initial_indent="", subsequent_indent=below) or [line]
 
 
 class LiveNarrator:
@@ -84,6 +97,7 @@ class LiveNarrator:
     def end(self, tree: str, proofs: list[Proof], seconds: float) -> None:
         """Leave the story, the tree and the summary on the terminal."""
         self.close()
-        self._console.print(Panel(Text(tree), title="the supervision tree"))
+        lines = [wrapped for line in tree.splitlines() for wrapped in _wrapped(line, self._console.width - _SIDES)]
+        self._console.print(Panel(Text("\n".join(lines)), title="the supervision tree"))
         style = "bold green" if all(proof.held for proof in proofs) else "bold red"
         self._console.print(Text(ending(proofs, seconds), style=style))

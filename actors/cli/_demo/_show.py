@@ -1,6 +1,7 @@
 """Put the stage up, play the scenes, and take everything down again."""
 
 import sys
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from functools import partial
 
@@ -33,21 +34,27 @@ def demo(*, plain: bool, json_wanted: bool) -> int:
     if plain or not console.is_terminal:
         return _told_by(PlainNarrator(), pace_s=0.0)
     narrator = LiveNarrator(console)
-    try:
-        return _told_by(narrator, pace_s=_PACE_S)
-    finally:
-        narrator.close()
+    return _told_by(narrator, pace_s=_PACE_S, close=narrator.close)
 
 
-def _told_by(narrator: Narrator, *, pace_s: float) -> int:
+class _NotFinished(Exception):
+    """The demo took too long."""
+
+
+def _told_by(narrator: Narrator, *, pace_s: float, close: Callable[[], None] = lambda: None) -> int:
+    """Play; how it ended, if not by itself, is told below all that the narrator leaves behind."""
+    last = ""
     try:
         code = run_program(partial(_play, narrator, pace_s))
-    except (ActorsError, SupervisionError) as error:
+        if code > INTERRUPTED_FROM:
+            last = "interrupted; everything it had started is stopped"
+    except (ActorsError, SupervisionError, _NotFinished) as error:
         # Nothing here fails by design: an executor could not be started, or was lost for good.
-        print(f"greenroom demo: {error}", file=sys.stderr)
-        return 1
-    if code > INTERRUPTED_FROM:
-        print("greenroom demo: interrupted; everything it had started is stopped", file=sys.stderr)
+        code, last = 1, str(error)
+    finally:
+        close()
+    if last:
+        print(f"greenroom demo: {last}", file=sys.stderr)
     return code
 
 
@@ -64,8 +71,7 @@ async def _play(narrator: Narrator, pace_s: float) -> int:
             tree = stage.root.tree().render_text()
         narrator.end(tree, stage.proofs, trio.current_time() - began_s)
         return 0 if all(proof.held for proof in stage.proofs) else 1
-    print(f"greenroom demo: not finished after {_LIMIT_S:g} s", file=sys.stderr)
-    return 1
+    raise _NotFinished(f"not finished after {_LIMIT_S:g} s")
 
 
 async def _put_up(stack: AsyncExitStack, relay: Relay, narrator: Narrator, pace_s: float) -> Stage:

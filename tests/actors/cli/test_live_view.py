@@ -1,10 +1,13 @@
 """What a person sees of the demo, on terminals large and small."""
 
 import io
+import sys
 
 import pytest
 from rich.console import Console
 
+from actors import ActorsError
+from actors.cli._demo import _show
 from actors.cli._demo._live_view import LiveNarrator
 from actors.cli._demo._narration import Proof, Row
 
@@ -51,6 +54,58 @@ def test_what_was_told_stays_when_the_view_is_closed_early() -> None:
     narrator.close()
 
     assert seen(on)[before:].endswith("A scene\n  a fact\n")
+
+
+@pytest.mark.parametrize(
+    ("outcome", "last"),
+    [
+        (130, "greenroom demo: interrupted; everything it had started is stopped\n"),
+        (ActorsError("no executor"), "greenroom demo: no executor\n"),
+    ],
+)
+def test_an_early_end_is_told_below_the_whole_story(
+    outcome: int | ActorsError, last: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Mutant: the line is printed before the view is closed, which then scrolls it away."""
+    on = console(80, 24)
+    monkeypatch.setattr(sys, "stderr", on.file)
+    narrator = LiveNarrator(on)
+
+    def play(program: object) -> int:
+        narrator.fact("a fact")
+        if isinstance(outcome, ActorsError):
+            raise outcome
+        return outcome
+
+    monkeypatch.setattr(_show, "run_program", play)
+
+    assert _show._told_by(narrator, pace_s=0.0, close=narrator.close) == (130 if outcome == 130 else 1)
+    assert seen(on).endswith(f"  a fact\n{last}")
+
+
+TREE = """\
+demo [one_for_one, 1/3 restarts in 5 s]
+|- rendezvous: running, generation 2, up 16.7 s, 1 restart, last cause RelayCrashed
+|- executors: running, generation 1, up 22.7 s [one_for_one, 0/3 restarts in 5 s]
+|  `- tools: running, generation 2, up 11.4 s, 1 restart, last cause ExecutorDied
+`- code-host: stopped"""
+
+
+def test_a_node_that_is_too_long_for_its_line_goes_on_below_its_name() -> None:
+    on = console(64, 24)
+    LiveNarrator(on).end(TREE, [], 1.0)
+
+    drawn = [line.strip("│ ").rstrip() for line in seen(on).splitlines() if line.startswith("│")]
+    assert drawn[-8:] == [
+        "demo [one_for_one, 1/3 restarts in 5 s]",
+        "|- rendezvous: running, generation 2, up 16.7 s, 1 restart,",
+        "|    last cause RelayCrashed",
+        "|- executors: running, generation 1, up 22.7 s [one_for_one,",
+        "|    0/3 restarts in 5 s]",
+        "|  `- tools: running, generation 2, up 11.4 s, 1 restart,",
+        "|       last cause ExecutorDied",
+        "`- code-host: stopped",
+    ]
 
 
 def test_the_summary_says_how_many_claims_held() -> None:
