@@ -9,6 +9,7 @@ import attrs
 from actors import ActorsError
 from actors.blocks import block
 from actors.environments._configuration import NoiseSettings
+from actors.environments._demands import must_be_text, must_offer, refuse
 from actors.environments._errors import NotSupported, RegistryConfigurationError
 from actors.environments._provider import ConnectBundle
 from actors.noise import PublicKey
@@ -45,10 +46,19 @@ class RegistryConnectProvider:
     Attributes:
         registry: Whom to ask; for as long as the environment lives.
         environment_id: How the registry calls the environment.
+
+    Raises:
+        InvalidOption: One of them is of another kind.
     """
 
     registry: BundleRegistry = attrs.field(repr=False)
     environment_id: str
+
+    def __attrs_post_init__(self) -> None:
+        must_be_text("environment_id", self.environment_id)
+        if isinstance(self.registry, type):
+            raise refuse("registry", self.registry, "it must be an object, not the class")
+        must_offer("connect", "registry", self.registry)
 
     async def connect_bundle(self, harness_public_key: Any, /) -> ConnectBundle:
         """Ask for what one connection attempt needs.

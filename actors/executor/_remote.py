@@ -10,11 +10,13 @@ from typing import Protocol
 
 import attrs
 
+from actors.executor._errors import SettingInvalid
 from actors.executor._events import Observer
 from actors.executor._executor import Executor, open_executor, unobserved
 from actors.executor._launching import ProcessLauncher
 from actors.executor._limits import Limits
 from actors.executor._relay_channel import RelayChannel
+from actors.executor._settings import check_callable, check_kind
 from actors.noise import Identity, PublicKey
 from actors.protocol import EnvironmentInfo
 from actors.relay import (
@@ -126,12 +128,20 @@ async def serve_remote_executor(
         task_status: Told the :class:`RemoteExecutor` once the rendezvous can bring harnesses.
 
     Raises:
+        SettingInvalid: An argument is of another kind.
         RegistrarFailed: The registry refused, and asking again makes no sense.
 
     Cancelled:
         The connection is closed, then all processes killed and reaped, each within its limit. The registration stays
         at the registry and goes stale.
     """
+    for method in ("register", "verdict"):
+        if isinstance(registrar, type) or not callable(getattr(registrar, method, None)):
+            given = f"the class {registrar.__name__}" if isinstance(registrar, type) else type(registrar).__name__
+            raise SettingInvalid("registrar", f"must be an object with a method {method}(), not {given}")
+    check_kind("environment_id", environment_id, str)
+    check_kind("identity", identity, Identity)
+    check_callable("report", report)
     bounds = relay_limits or RelayLimits()
     async with open_executor(
         launcher=launcher,

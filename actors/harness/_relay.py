@@ -6,10 +6,12 @@ from typing import Final, final
 
 import trio
 
+from actors.harness._arguments import check_kind
 from actors.harness._channel import ChannelClosed
 from actors.harness._errors import (
     Disconnected,
     HarnessError,
+    InvalidArgument,
     ProtocolBroken,
     WebSocketConnectFailed,
 )
@@ -73,7 +75,13 @@ class RelayDialer:
             identity: Our keys, the same for all connections.
             dialer: How to reach the rendezvous; a WebSocket when left out.
             limits: Bounds of the stream.
+
+        Raises:
+            InvalidArgument: The first or the second is of another kind.
         """
+        if not callable(next_bundle):
+            raise InvalidArgument("next_bundle", f"must be an async function, not {type(next_bundle).__name__}")
+        check_kind("identity", identity, Identity)
         self._next_bundle, self._identity = next_bundle, identity
         self._limits = limits or RelayLimits()
         self._dialer = dialer or WebSocketDialer(limits=self._limits)

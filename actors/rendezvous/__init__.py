@@ -20,6 +20,7 @@ from actors.rendezvous._counters import RendezvousStatistics as RendezvousStatis
 from actors.rendezvous._limits import RendezvousLimits as RendezvousLimits
 from actors.rendezvous._server import Rendezvous as Rendezvous
 from actors.rendezvous._server import open_rendezvous as open_rendezvous
+from actors.rendezvous._settings import RendezvousSettingInvalid as RendezvousSettingInvalid
 from actors.rendezvous._tokens import Grant as Grant
 
 __all__ = [
@@ -36,6 +37,7 @@ __all__ = [
     "RemoteRegistration",
     "Rendezvous",
     "RendezvousLimits",
+    "RendezvousSettingInvalid",
     "RendezvousStatistics",
     "bearer",
     "open_registry_client",

@@ -24,6 +24,7 @@ from actors.rendezvous._answers import (
     validation_error_of,
     validity_of,
 )
+from actors.rendezvous._settings import RendezvousSettingInvalid, check_header_word, check_kind, check_seconds
 
 if TYPE_CHECKING:
     import httpx2
@@ -43,7 +44,13 @@ def bearer(token: str, *, account_id: str | None = None) -> Headers:
     Args:
         token: The bearer token.
         account_id: Sent as `chatgpt-account-id`, which some registries ask for.
+
+    Raises:
+        RendezvousSettingInvalid: No header can carry it.
     """
+    check_header_word("token", token)
+    if account_id is not None:
+        check_header_word("account_id", account_id)
     headers = {"authorization": f"Bearer {token}"}
     if account_id is not None:
         headers["chatgpt-account-id"] = account_id
@@ -73,7 +80,13 @@ async def open_registry_client(
 
     Raises:
         RegistryConfigInvalid: The address is empty or no `http` or `https` URL.
+        RendezvousSettingInvalid: An argument is of another kind.
     """
+    check_kind("base_url", base_url, str)
+    check_seconds("timeout_s", timeout_s)
+    if not callable(authenticate):
+        hint = "write bearer(token)" if isinstance(authenticate, str) else "see bearer"
+        raise RendezvousSettingInvalid("authenticate", f"must be a function that gives headers; {hint}")
     # Here, not above: a router does not need it, and it takes 3 MB.
     import httpx2
 
@@ -99,6 +112,7 @@ class RegistryClient:
             RegistryError: It did not work; the error tells whether another attempt makes sense.
         """
         environment_id = _checked_id(environment_id)
+        check_kind("key", key, PublicKey)
         content = {"security_profile": PROFILE, "executor_public_key": key.to_fields()}
         status, body, wait_s = await self._post(environment_id, "register", content)
         if not 200 <= status < 300:
@@ -112,6 +126,7 @@ class RegistryClient:
             RegistryError: It did not work; the error tells whether another attempt makes sense.
         """
         environment_id = _checked_id(environment_id)
+        check_kind("key", key, PublicKey)
         status, body, wait_s = await self._post(environment_id, "connect", {"harness_public_key": key.to_fields()})
         if not 200 <= status < 300:
             raise error_of(status, body, wait_s)
@@ -198,6 +213,7 @@ def _checked_base(base_url: str) -> str:
 
 
 def _checked_id(environment_id: str) -> str:
+    check_kind("environment_id", environment_id, str)
     if not (trimmed := environment_id.strip()):
         raise RegistryConfigInvalid("environment id is required for remote exec-server registration")
     if trimmed in (".", ".."):

@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Seque
 from contextlib import suppress
 from functools import partial
 from ssl import SSLContext
+from typing import cast
 from urllib.parse import parse_qs, urlsplit
 
 import attrs
@@ -23,6 +24,7 @@ from actors.rendezvous._rates import RateMeter
 from actors.rendezvous._registry import Refused, Registry, Trouble
 from actors.rendezvous._requests import HttpRequest, HttpUpgrade
 from actors.rendezvous._router import Router
+from actors.rendezvous._settings import check_kind, checked_sequence
 from actors.rendezvous._tokens import Grant, TokenBook
 from actors.rendezvous._websocket import FrameSource, ServerWebSocket, WebSocketClosed, accept_upgrade
 
@@ -56,17 +58,27 @@ async def open_rendezvous(
         fresh: Where secrets come from: each call gives another one that nobody can guess.
 
     Raises:
+        RendezvousSettingInvalid: An argument is of another kind, or there is no grant at all.
+        ValueError: Two grants have the same token.
         OSError: The port cannot be had.
 
     Cancelled:
         Every connection is closed, all at once, within the close limit.
     """
+    known = cast("list[Grant]", checked_sequence("grants", grants, Grant))
     bounds = limits or RendezvousLimits()
+    check_kind("limits", bounds, RendezvousLimits)
+    check_kind("host", host, str)
+    check_kind("port", port, int)
+    if public_url is not None:
+        check_kind("public_url", public_url, str)
+    if ssl_context is not None:
+        check_kind("ssl_context", ssl_context, SSLContext)
     opened = list(listeners) if listeners is not None else await _listen(host, port, ssl_context)
     base = public_url or _base_url(opened, host, secure=ssl_context is not None)
     try:
         async with open_background() as nursery:
-            rendezvous = Rendezvous(base, TokenBook(grants), bounds, fresh or _fresh, nursery)
+            rendezvous = Rendezvous(base, TokenBook(known), bounds, fresh or _fresh, nursery)
             await nursery.start(rendezvous.serve, opened)
             yield rendezvous
     finally:

@@ -1,9 +1,12 @@
 """Who may ask for what. Tokens are kept as digests only: what is looked up is no secret any more."""
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import attrs
+
+from actors.rendezvous._settings import check_kind
 
 __all__ = ["Grant", "TokenBook", "digest"]
 
@@ -14,8 +17,22 @@ def digest(secret: str) -> bytes:
 
 
 def _checked_token(instance: "Grant", attribute: object, value: str) -> None:
+    check_kind("token", value, str)
     if len(value) < 16 or not value.isascii() or not value.isprintable() or " " in value:
         raise ValueError("a token is at least 16 printable ASCII characters without a space")
+
+
+def _of(kind: type, *, hint: str = "") -> Callable[[Any, Any, Any], None]:
+    """A validator of attrs: of this kind."""
+    return lambda instance, attribute, value: check_kind(attribute.name, value, kind, hint=hint)
+
+
+def _checked_ids(instance: "Grant", attribute: object, value: frozenset[str] | None) -> None:
+    if value is None:
+        return
+    check_kind("environments", value, frozenset, hint="; write frozenset({...}), or leave it out for every id")
+    for each in value:
+        check_kind("each of environments", each, str)
 
 
 @attrs.frozen(kw_only=True)
@@ -29,16 +46,18 @@ class Grant:
         may_register: Whether it may register executors and validate harness keys.
         may_connect: Whether it may connect to executors.
         environments: The only environment ids it may name; every id when None.
+
+    Raises:
+        RendezvousSettingInvalid: A field is of another kind.
+        ValueError: The token is too short, or no header can carry it.
     """
 
     token: str = attrs.field(repr=False, validator=_checked_token)
-    name: str
-    tenant: str = "default"
-    may_register: bool = True
-    may_connect: bool = True
-    environments: frozenset[str] | None = attrs.field(
-        default=None, validator=attrs.validators.optional(attrs.validators.instance_of(frozenset))
-    )
+    name: str = attrs.field(validator=_of(str))
+    tenant: str = attrs.field(default="default", validator=_of(str))
+    may_register: bool = attrs.field(default=True, validator=_of(bool))
+    may_connect: bool = attrs.field(default=True, validator=_of(bool))
+    environments: frozenset[str] | None = attrs.field(default=None, validator=_checked_ids)
 
     def may_name(self, environment_id: str) -> bool:
         """Whether the holder may use this id at all."""
