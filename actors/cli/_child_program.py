@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -27,7 +27,9 @@ class ProgramDied(Exception):
         self.pid, self.exit_code = pid, exit_code
 
 
-def child_program(*arguments: str, stdin: int, stderr: int) -> Callable[..., Awaitable[object]]:
+def child_program(
+    *arguments: str, stdin: int, stderr: int, pass_fds: Sequence[int] = ()
+) -> Callable[..., Awaitable[object]]:
     """Make what a nursery starts: this command line, its output a pipe; cancelled, it is asked to end, then killed."""
     return partial(
         trio.run_process,
@@ -35,6 +37,7 @@ def child_program(*arguments: str, stdin: int, stderr: int) -> Callable[..., Awa
         stdin=stdin,
         stdout=subprocess.PIPE,
         stderr=stderr,
+        pass_fds=pass_fds,
         check=False,
         env={**os.environ, "PYTHONPATH": _PACKAGES},
         start_new_session=True,  # Ctrl-C is for us: we end it in order.

@@ -2,7 +2,9 @@
 
 import json
 import subprocess
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from typing import Final
 
 import attrs
@@ -23,17 +25,25 @@ class RegistryPlace:
     Attributes:
         registry_url: The registry.
         environment_id: What it serves.
-        token_file: Where its bearer token is.
+        token: Its bearer token.
     """
 
     registry_url: str
     environment_id: str
-    token_file: str
+    token: str = attrs.field(repr=False)
 
-    def arguments(self) -> tuple[str, ...]:
-        """Say it on a command line."""
+    def arguments(self, token_descriptor: int) -> tuple[str, ...]:
+        """Say it on a command line; the token is read from a descriptor that the process inherits."""
         registry = ("--registry", self.registry_url)
-        return (*registry, "--environment-id", self.environment_id, "--token-file", self.token_file)
+        return (*registry, "--environment-id", self.environment_id, "--token-file", f"/dev/fd/{token_descriptor}")
+
+    @contextmanager
+    def open_token(self) -> Generator[int, None, None]:
+        """Give a descriptor of a file without a name: however we end, the token is on no disk afterwards."""
+        with tempfile.TemporaryFile() as file:
+            file.write(self.token.encode())
+            file.seek(0)
+            yield file.fileno()
 
 
 @attrs.frozen(kw_only=True)
@@ -69,10 +79,12 @@ async def run_executor_process(
     Cancelled:
         The process is asked to end, then killed, and reaped.
     """
-    command = child_program(*_ARGUMENTS, *place.arguments(), stdin=subprocess.PIPE, stderr=subprocess.PIPE)
     died: ExecutorDied | None = None
     async with trio.open_nursery() as nursery:
-        process: trio.Process = await nursery.start(command)
+        with place.open_token() as token:
+            arguments = (*_ARGUMENTS, *place.arguments(token))
+            command = child_program(*arguments, stdin=subprocess.PIPE, stderr=subprocess.PIPE, pass_fds=(token,))
+            process: trio.Process = await nursery.start(command)
         assert process.stdout is not None, "its output is a pipe"
         assert process.stderr is not None, "its error output is a pipe"
         nursery.start_soon(_pass_on_lines, process.stderr, tell)

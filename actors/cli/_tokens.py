@@ -29,6 +29,7 @@ def read_token(path: str | None) -> str | None:
         with open(path, "rb") as file:
             mode = os.fstat(file.fileno()).st_mode
             data = file.read(_TOKEN_BYTES_MAX + 1)
+        _keep_to_ourselves(path)
     except OSError as error:
         raise TokenFileRefused(path, "cannot be read", error.strerror or "unknown reason") from None
     if mode & (stat.S_IRWXG | stat.S_IRWXO):
@@ -37,6 +38,13 @@ def read_token(path: str | None) -> str | None:
     if not token or len(data) > _TOKEN_BYTES_MAX or not token.isascii() or len(token.split()) != 1:
         raise TokenFileRefused(path, "does not hold a token", f"one word of ASCII, at most {_TOKEN_BYTES_MAX} bytes")
     return token.decode("ascii")
+
+
+def _keep_to_ourselves(path: str) -> None:
+    """A token handed over as an open descriptor must not go on to what this program starts."""
+    folder, _, number = path.rpartition("/")
+    if folder == "/dev/fd" and number.isdecimal():
+        os.set_inheritable(int(number), False)
 
 
 def token_hint(error: BaseException | None, path: str | None) -> str:

@@ -14,7 +14,7 @@ from actors.cli._demo._live_view import LiveNarrator
 from actors.cli._demo._narration import JsonNarrator, Narrator, PlainNarrator
 from actors.cli._demo._relay import Relay
 from actors.cli._demo._scenes import SCENES
-from actors.cli._demo._stage import Stage, token_file
+from actors.cli._demo._stage import Stage
 from actors.cli._programs import INTERRUPTED_FROM, run_program
 from actors.environments import open_manager
 from actors.rendezvous import bearer, open_registry_client
@@ -75,7 +75,6 @@ async def _play(narrator: Narrator, pace_s: float) -> int:
 
 
 async def _put_up(stack: AsyncExitStack, relay: Relay, narrator: Narrator, pace_s: float) -> Stage:
-    path = stack.enter_context(token_file(relay.token))
     root = await stack.enter_async_context(supervision.open_root("demo"))
     rendezvous = await root.start_child(ChildSpec("rendezvous", relay.run))
     executors = await root.start_supervisor("executors")
@@ -90,7 +89,6 @@ async def _put_up(stack: AsyncExitStack, relay: Relay, narrator: Narrator, pace_
         executors=executors,
         manager=manager,
         registry=registry,
-        token_file=path,
         narrator=narrator,
         pace_s=pace_s,
     )

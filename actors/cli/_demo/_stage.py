@@ -1,10 +1,6 @@
 """What every scene plays on: a relay, one supervisor with executors, one manager, one narrator."""
 
-import os
-import tempfile
-from collections.abc import Awaitable, Callable, Generator
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Awaitable, Callable
 from typing import Any, Final, TypeVar
 
 import attrs
@@ -24,7 +20,7 @@ from actors.environments import (
 from actors.rendezvous import RegistryClient, Rendezvous
 from supervision import Child, ChildSpec, ChildStarted, Events, Supervisor
 
-__all__ = ["CountingProvider", "Stage", "restarted", "token_file"]
+__all__ = ["CountingProvider", "Stage", "restarted"]
 
 T = TypeVar("T")
 _WAIT_S: Final = 10.0
@@ -55,7 +51,6 @@ class Stage:
     executors: Supervisor
     manager: EnvironmentManager
     registry: RegistryClient
-    token_file: str
     narrator: Narrator
     pace_s: float
     proofs: list[Proof] = attrs.field(factory=list[Proof])
@@ -67,7 +62,7 @@ class Stage:
     def begin_executor(self, environment_id: str) -> Child[ExecutorProcess]:
         """Begin to start an executor process under the supervisor of executors; it registers itself."""
         place = RegistryPlace(
-            registry_url=self.rendezvous.value.url, environment_id=environment_id, token_file=self.token_file
+            registry_url=self.rendezvous.value.url, environment_id=environment_id, token=self.relay.token
         )
         spec = ChildSpec(environment_id, run_executor_process, place, self.narrator.fact, shutdown_s=5.0)
         return self.executors.start_child_nowait(spec)
@@ -132,14 +127,3 @@ async def restarted(child: Child[T], events: Events) -> T:
             if isinstance(event, ChildStarted) and event.path == child.path:
                 break
     return child.value
-
-
-@contextmanager
-def token_file(token: str) -> Generator[str, None, None]:
-    """Keep a token in a file that nobody else can read, for as long as the block lasts."""
-    with tempfile.TemporaryDirectory(prefix="greenroom-demo-") as folder:
-        path = Path(folder, "token")
-        path.touch(mode=0o600)
-        with path.open("w") as file:
-            file.write(token + os.linesep)
-        yield str(path)

@@ -1,7 +1,9 @@
+import os
 from pathlib import Path
 
 import pytest
 
+from actors.cli._executor_process import RegistryPlace
 from actors.cli._tokens import TokenFileRefused, read_token
 
 
@@ -37,3 +39,17 @@ def test_what_is_no_token_is_refused_and_not_shown(tmp_path: Path, data: bytes) 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(TokenFileRefused, match="cannot be read: No such file"):
         read_token(str(tmp_path / "absent"))
+
+
+def test_a_token_is_taken_from_a_file_without_a_name_and_not_handed_on() -> None:
+    """Mutant: the descriptor stays inheritable, so that whatever is started could read the token."""
+    with RegistryPlace(registry_url="u", environment_id="e", token="abc").open_token() as descriptor:
+        assert os.fstat(descriptor).st_nlink == 0
+        os.set_inheritable(descriptor, True)
+
+        assert read_token(f"/dev/fd/{descriptor}") == "abc"
+        assert not os.get_inheritable(descriptor)
+
+
+def test_the_place_of_an_executor_process_shows_no_token() -> None:
+    assert "abc" not in repr(RegistryPlace(registry_url="u", environment_id="e", token="abc"))
