@@ -25,6 +25,7 @@ from actors.executor._refusals import RequestRefused
 from actors.executor._requests import Call, Encoded, Handlers
 from actors.executor._routes import LeftRoots
 from actors.executor._sessions import Session
+from actors.executor._threads import in_thread
 from actors.protocol import (
     BLOCK_BYTES_MAX,
     FS_CANONICALIZE,
@@ -292,7 +293,7 @@ class FileRequests:
         async with self._calls:
             await self._outbox.answers.wait_room()
             try:
-                return await trio.to_thread.run_sync(work, limiter=self._files.threads)
+                return await in_thread(work, limiter=self._files.threads)
             except LeftRoots:
                 raise RequestRefused(outside_roots(path)) from None
             except OSError as error:

@@ -8,7 +8,15 @@ from actors.executor._file_tree import FileTree
 from actors.executor._limits import Limits
 from actors.executor._outbox import Outbox
 from actors.executor._refusals import RequestRefused
-from actors.protocol import FS_MISSING_CHANGED, MissingChanged, Notification, encode_message, invalid_request
+from actors.executor._threads import NoThread, in_thread
+from actors.protocol import (
+    FS_MISSING_CHANGED,
+    MissingChanged,
+    Notification,
+    encode_message,
+    file_os_failure,
+    invalid_request,
+)
 
 __all__ = ["FileWatches"]
 
@@ -29,7 +37,7 @@ class FileWatches:
         """Begin to wait, unless there is nothing to wait for.
 
         Raises:
-            RequestRefused: There are too many.
+            RequestRefused: There are too many, or the system has no thread to look with.
 
         Cancelled:
             Nothing is waited for.
@@ -43,6 +51,9 @@ class FileWatches:
             if not missing or not await self._any_exists([present]) or await self._any_exists(missing):
                 self._running -= 1
                 return False
+        except NoThread as error:
+            self._running -= 1
+            raise RequestRefused(file_os_failure(error.errno or 0, error.strerror or "", present)) from None
         except BaseException:
             self._running -= 1
             raise
@@ -51,15 +62,21 @@ class FileWatches:
 
     async def _wait(self, watch_id: int, missing: Sequence[str]) -> None:
         try:
-            while not await self._any_exists(missing):  # noqa: ASYNC110 - the system's folders set no events of ours.
+            while not await self._look_again(missing):  # noqa: ASYNC110 - the system's folders set no events of ours.
                 await trio.sleep(self._limits.watch_s)
         finally:
             self._running -= 1
         params = FS_MISSING_CHANGED.encode_params(MissingChanged(watch_id=watch_id))
         self._outbox.add_news(encode_message(Notification(FS_MISSING_CHANGED.name, params)))
 
+    async def _look_again(self, paths: Sequence[str]) -> bool:
+        try:
+            return await self._any_exists(paths)
+        except NoThread:  # The system is short of them: the next look may have one.
+            return False
+
     async def _any_exists(self, paths: Sequence[str]) -> bool:
         def look() -> bool:
             return any(self._tree.status(path) is not None for path in paths)
 
-        return await trio.to_thread.run_sync(look, limiter=self._threads)
+        return await in_thread(look, limiter=self._threads)

@@ -9,6 +9,7 @@ import importlib
 import ssl
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
@@ -16,6 +17,7 @@ import trio
 
 from actors.executor._limits import Limits
 from actors.executor._refusals import RequestRefused
+from actors.executor._threads import in_thread, no_thread_told
 from actors.protocol import (
     BodyDecoder,
     BodyUndecodable,
@@ -214,7 +216,12 @@ class HttpClient:
         Cancelled:
             The connection is closed: the far end sees that nobody listens any more.
         """
-        response = await self._send_through_redirects(await self._opened(), outgoing)
+        try:
+            client = await self._opened()
+        except (OSError, ImportError) as error:  # No thread, or no descriptor to load it with; the next may have one.
+            failure = http_send_failed(outgoing.url, HttpFailureKind.CONNECT, type(error).__name__)
+            raise RequestRefused(failure) from None
+        response = await self._send_through_redirects(client, outgoing)
         exchange = Exchange(response, self._failures)
         try:
             yield exchange
@@ -226,7 +233,8 @@ class HttpClient:
             request = self._request_of(client, outgoing)
             origin = _origin_of(request.url)
             for _ in range(self._limits.http_redirects_max + 1):
-                response = await client.send(request, stream=True, follow_redirects=False)
+                with no_thread_told():
+                    response = await client.send(request, stream=True, follow_redirects=False)
                 following = response.next_request
                 if not outgoing.follow or following is None:
                     return response
@@ -247,7 +255,7 @@ class HttpClient:
         """Load and make the client in a thread: both take longer than anybody else should wait."""
         async with self._opening:
             if self._client is None:
-                client, self._failures = await trio.to_thread.run_sync(_make_client, self._limits)
+                client, self._failures = await in_thread(partial(_make_client, self._limits))
                 self._client = client
             return self._client
 

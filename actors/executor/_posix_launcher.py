@@ -9,6 +9,7 @@ import signal
 import subprocess
 from collections.abc import AsyncGenerator, Generator, Mapping
 from contextlib import ExitStack, asynccontextmanager, contextmanager
+from functools import partial
 
 import trio
 
@@ -16,7 +17,7 @@ from actors.executor._errors import SpawnFailed
 from actors.executor._file_tree import FileTree
 from actors.executor._guard import Guard, open_guard
 from actors.executor._launching import InputEnd, LaunchedProcess, LaunchSpec, OutputEnd, Sighting
-from actors.executor._process_table import SharedTable, kill_exactly, relatives_of, writers_of
+from actors.executor._process_table import SharedTable, kill_exactly, look_until_it_can, relatives_of, writers_of
 from actors.executor._routes import LeftRoots
 from actors.executor._spawning import Child, Spawner
 from actors.executor._terminal import open_terminal, terminal_command
@@ -53,9 +54,10 @@ class PosixLauncher:
         """
         with ExitStack() as ours_on_failure, ExitStack() as theirs:
             cwd = spec.cwd if self._tree is None else theirs.enter_context(_confined(self._tree, spec.cwd))
-            streams = _Streams(spec, ours_on_failure, theirs)
             program, argv = _command_of(spec)
             try:
+                # Here already the system may refuse: it has only so many descriptors and terminals.
+                streams = _Streams(spec, ours_on_failure, theirs)
                 child = await self._spawner.spawn(
                     argv,
                     executable=program,
@@ -236,7 +238,7 @@ class PosixProcess:
         table = await self._table.fresh()
         found = relatives_of(self.pid, table)
         if holders and self._pipes:
-            found |= await trio.to_thread.run_sync(writers_of, self._pipes, table, abandon_on_cancel=True)
+            found |= await look_until_it_can(partial(writers_of, self._pipes, table))
         found.pop(self.pid, None)
         return tuple(entry.as_sighting() for _, entry in sorted(found.items()))
 

@@ -5,16 +5,34 @@ says so by :data:`CAN_READ`.
 """
 
 import contextlib
+import errno
 import os
 import signal
 from collections.abc import Callable, Iterable, Mapping
+from typing import TypeVar
 
 import attrs
 import trio
 
 from actors.executor._launching import Sighting
+from actors.executor._threads import NoThread, in_thread
 
-__all__ = ["CAN_READ", "Entry", "SharedTable", "kill_exactly", "read_table", "relatives_of", "writers_of"]
+__all__ = [
+    "CAN_READ",
+    "Entry",
+    "SharedTable",
+    "kill_exactly",
+    "look_until_it_can",
+    "read_table",
+    "relatives_of",
+    "writers_of",
+]
+
+T = TypeVar("T")
+
+# We ourselves can open nothing at the moment: not a word about what is to be read.
+_SHORT = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
+_RETRY_S = 0.02
 
 CAN_READ = os.path.isdir("/proc/self/fd")
 """Whether this system shows its processes under ``/proc``."""
@@ -50,7 +68,11 @@ class Entry:
 
 
 def read_table() -> dict[int, Entry]:
-    """Read every process this user may see; about 15 us each."""
+    """Read every process this user may see; about 15 us each.
+
+    Raises:
+        OSError: We have no descriptor left to read it with.
+    """
     if not CAN_READ:
         return {}
     entries = (_read_entry(name) for name in os.listdir("/proc") if name.isdigit())
@@ -61,8 +83,10 @@ def _read_entry(pid: str) -> Entry | None:
     try:
         with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
             line = file.read(4096)
-    except OSError:  # It ended while we looked.
-        return None
+    except OSError as error:
+        if error.errno in _SHORT:
+            raise
+        return None  # It ended while we looked.
     # The name may hold spaces and parentheses: it ends at the last one.
     head, _, tail = line.rpartition(b")")
     name = head.partition(b"(")[2].decode(errors="replace")
@@ -98,8 +122,14 @@ def writers_of(pipes: Iterable[str], table: Mapping[int, Entry]) -> dict[int, En
 
 def _holds_a_writing_end(pid: int, wanted: frozenset[str]) -> bool:
     folder = f"/proc/{pid}/fd"
-    with contextlib.suppress(OSError):  # Not ours to look into, or gone.
-        for number in os.listdir(folder):
+    try:
+        numbers = os.listdir(folder)
+    except OSError as error:
+        if error.errno in _SHORT:
+            raise
+        return False  # Not ours to look into, or gone.
+    else:
+        for number in numbers:
             with contextlib.suppress(OSError):
                 path = f"{folder}/{number}"
                 # A child of ours that has not yet executed its program still holds our *reading* ends.
@@ -138,7 +168,7 @@ class SharedTable:
         self.readings = 0
 
     async def fresh(self) -> dict[int, Entry]:
-        """Return a table that was begun after this call.
+        """Return a table that was begun after this call; while the system has no descriptor for that, wait for it.
 
         Cancelled:
             The reading goes on in its thread and its result is dropped.
@@ -149,6 +179,22 @@ class SharedTable:
             if self._latest[0] < mine:
                 covers = self._asked
                 self.readings += 1
-                table = await trio.to_thread.run_sync(self._read, abandon_on_cancel=True)
+                table = await look_until_it_can(self._read)
                 self._latest = (covers, table)
             return self._latest[1]
+
+
+async def look_until_it_can(look: Callable[[], T]) -> T:
+    """Look at the system in a thread; again while it has no descriptor for that.
+
+    Cancelled:
+        A look goes on in its thread and what it finds is dropped.
+    """
+    while True:
+        try:
+            try:
+                return await in_thread(look, abandon_on_cancel=True)
+            except NoThread:  # It holds everybody up for some milliseconds, but whom it looks for is to be killed.
+                return look()
+        except OSError:
+            await trio.sleep(_RETRY_S)

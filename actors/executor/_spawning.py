@@ -15,10 +15,14 @@ from typing import Protocol
 
 import trio
 
+from actors.executor._threads import NoThread, in_thread, no_thread_told
+
 __all__ = ["Child", "Spawner"]
 
 # A crowd of starts lets everybody else have a turn after so many.
 _IN_A_ROW = 4
+# How often we look for a death when the system has neither a handle nor a thread for it.
+_LOOK_AGAIN_S = 0.05
 
 
 class Child(Protocol):
@@ -53,11 +57,22 @@ class _Offspring:
         elif self._handle is not None:
             await trio.lowlevel.wait_readable(self._handle)
         else:
-            dead = partial(os.waitid, os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
-            await trio.to_thread.run_sync(dead, abandon_on_cancel=True, limiter=trio.CapacityLimiter(1))
+            await self._wait_in_thread()
         status = self._process.wait()
         self._close()
         return status
+
+    async def _wait_in_thread(self) -> None:
+        look = os.WEXITED | os.WNOWAIT
+        while True:
+            try:
+                dead = partial(os.waitid, os.P_PID, self.pid, look)
+                await in_thread(dead, abandon_on_cancel=True, limiter=trio.CapacityLimiter(1))
+                return
+            except NoThread:
+                if os.waitid(os.P_PID, self.pid, look | os.WNOHANG) is not None:  # noqa: ASYNC222 - it does not wait.
+                    return
+                await trio.sleep(_LOOK_AGAIN_S)
 
     def _close(self) -> None:
         handle, self._handle = self._handle, None
@@ -100,16 +115,17 @@ class Spawner:
             Only before the child exists. Once the system was asked, its answer is waited for.
         """
         if not self._in_task:
-            return await trio.lowlevel.open_process(
-                argv,
-                executable=executable,
-                stdin=stdin,
-                stdout=stdout,
-                stderr=stderr,
-                env=env,
-                cwd=cwd,
-                start_new_session=True,
-            )
+            with no_thread_told():
+                return await trio.lowlevel.open_process(
+                    argv,
+                    executable=executable,
+                    stdin=stdin,
+                    stdout=stdout,
+                    stderr=stderr,
+                    env=env,
+                    cwd=cwd,
+                    start_new_session=True,
+                )
         await self._take_turn()
         # The system's answer is there at once; nobody else runs meanwhile, in a thread or here.
         process = subprocess.Popen(  # noqa: ASYNC220, S603 - see above; what to run is checked.

@@ -34,9 +34,18 @@ except OSError as error:
 
 
 def open_terminal(size: Terminal) -> tuple[int, int]:
-    """Open a pseudo terminal; our end and the program's end."""
+    """Open a pseudo terminal; our end and the program's end.
+
+    Raises:
+        OSError: The system has none to give; nothing is open.
+    """
     controller, child = os.openpty()
-    fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", size.rows, size.columns, 0, 0))
+    try:
+        fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", size.rows, size.columns, 0, 0))
+    except OSError:
+        os.close(controller)
+        os.close(child)
+        raise
     return controller, child
 
 
