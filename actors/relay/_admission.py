@@ -35,6 +35,7 @@ class Cause(enum.Enum):
     CREDENTIALS_REFUSED = "the registry refused the executor's own credentials"
     REPLY_FAILED = "the handshake reply could not be made"
     EARLY_DATA = "data came before the handshake was answered"
+    WITHDRAWN = "the peer reset the stream while its key was being checked"
     NO_SUCH_STREAM = "no stream has this id"
     CONTROL_FULL = "too many answers wait to be written"
 
@@ -162,10 +163,15 @@ class Admission:
             return self._refuse(Cause.EARLY_DATA, counted_s=now_s, dropped=number)
         return self._refuse(Cause.NO_SUCH_STREAM)
 
-    def reset(self, stream_id: str) -> int | None:
-        """Take a reset from the peer: forget the stream. Gives the validation to cancel, if one was running."""
+    def reset(self, stream_id: str, now_s: float) -> int | None:
+        """Take a reset from the peer: forget the stream. Gives the validation to cancel, if one was running.
+
+        That one is counted: it has cost a key exchange and a call of the registry, and shown nothing for it.
+        """
         self.active.pop(stream_id, None)
-        return self.pending.pop(stream_id, None)
+        if (number := self.pending.pop(stream_id, None)) is not None:
+            self._refuse(Cause.WITHDRAWN, reset=False, counted_s=now_s, dropped=number)
+        return number
 
     def ended(self, stream_id: str, number: int) -> bool:
         """Forget a stream that ended on this side; ids come again, so the number must match. Says whether it did."""

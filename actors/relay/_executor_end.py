@@ -224,7 +224,7 @@ class ExecutorEnd:
             self._end_stream(stream, error)
 
     def _take_reset(self, stream_id: str) -> None:
-        self._cancel_validation(self._admission.reset(stream_id))
+        self._cancel_validation(self._admission.reset(stream_id, trio.current_time()))
         if (stream := self._streams.pop(stream_id, None)) is not None:
             stream.end(StreamReset())
             self._outgoing.schedule.close_lane(stream_id)

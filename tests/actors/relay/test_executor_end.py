@@ -138,6 +138,23 @@ async def test_74_early_data_drops_its_handshake_and_counts(
         assert registry.cancelled == 8, "a handshake that is dropped gives its place back at once"
 
 
+async def test_a_forger_who_resets_at_once_has_no_more_looks_than_one_who_waits(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    """Seen to fail with 200 calls of the registry when a reset handshake is not counted."""
+    registry = Registry()
+    async with raw(validate=registry) as (harness, end):
+        for number in range(200):
+            await harness.shake(f"s{number}", b"forged")
+            await trio.testing.wait_all_tasks_blocked()
+            await harness.send(f"s{number}", Reset("x"))
+        await trio.testing.wait_all_tasks_blocked()
+
+        assert 8 <= registry.calls <= 13, "eight that are borne, and those that had luck"
+        assert registry.running == 0
+        assert end.statistics().refusals[Cause.WITHDRAWN] == end.statistics().failures_counted == registry.calls
+
+
 async def fail_again_and_again(harness: RawHarness, *, every_s: float, burst: int) -> None:
     """Tamper with one handshake after the other; the answers are the reader's."""
     number = 0
