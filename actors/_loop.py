@@ -12,7 +12,7 @@ from trio.lowlevel import checkpoint, reschedule
 from actors._actor import Actor
 from actors._ask import Ask, Part
 from actors._errors import Refusal
-from actors._generation import begin, crash, ends_unheard, finish
+from actors._generation import begin, crash, ends_unheard, finish, make_ready
 from actors._messages import Down, Terminal
 from actors._parking import AWAKE, park
 from actors._seat import Seat
@@ -33,7 +33,9 @@ async def run_actor(  # noqa: C901, PLR0915 - a message costs less than a call, 
     seat: Seat, *, task_status: ChildStatus[None]
 ) -> None:
     """Run one generation of an actor: start it, and let it handle its mail until it ends; control before user mail."""
-    actor: Actor[Any] = await begin(seat, task_status)
+    actor: Actor[Any] = begin(seat, task_status)
+    if not seat.up:
+        await make_ready(seat, actor, task_status)
     error: BaseException | None = None
     item: Any
     try:

@@ -8,7 +8,7 @@ from trio.lowlevel import checkpoint
 
 from actors._actor import Performer, seat_of
 from actors._errors import InvalidEffect
-from actors._generation import begin, crash, ends_unheard, finish
+from actors._generation import begin, crash, ends_unheard, finish, make_ready
 from actors._loop import BATCH, SLICE_S, SMALL_BATCH, awake_for
 from actors._machine import StopActor
 from actors._machine_seat import Crash, MachineSeat
@@ -105,7 +105,9 @@ async def run_machine_actor(  # noqa: C901, PLR0915 - kept like the loop of othe
     seat: MachineSeat, *, task_status: ChildStatus[None]
 ) -> None:
     """Run one generation of a state-machine actor: carry out effects until it ends; control entries before effects."""
-    actor: StateMachineActor[Any, Any] = await begin(seat, task_status)
+    actor: StateMachineActor[Any, Any] = begin(seat, task_status)
+    if not seat.up:
+        await make_ready(seat, actor, task_status)
     error: BaseException | None = None
     try:
         if not seat.inbox and not seat.alert:

@@ -44,7 +44,7 @@ from supervision._news import (
 )
 from supervision._parking import AWAKE, park
 from supervision._plan import Plan
-from supervision._refusals import raise_refused, raise_start_failed
+from supervision._refusals import raise_refused
 from supervision._specs import (
     NO_SUBJECT,
     SPEC_KINDS,
@@ -56,7 +56,7 @@ from supervision._specs import (
     check_fits,
     check_spec,
 )
-from supervision._states import GONE, OK, RUNNING, STARTING, Entry, Ticket, Verdict
+from supervision._states import GONE, RUNNING, STARTING, Entry, Ticket, Verdict
 from supervision._timers import Timers
 
 __all__: list[str] = []
@@ -251,23 +251,6 @@ class Engine:
         if ticket.verdict is not None and ticket.verdict is not Verdict.START_FAILED:
             raise_refused(self.path, ticket, spec.name)
         return child, ticket
-
-    async def up(self, child: Child[Any], ticket: Ticket) -> Child[Any]:
-        """Wait until a child that was just taken in is up."""
-        # As `answered`, in line: this is what most of those who start a child wait in.
-        if ticket.verdict is None:
-            ticket.task = task = current_task()
-            task.custom_sleep_data = ticket
-            try:
-                await park()
-            except BaseException:  # A cancel or Ctrl-C. The child is stopped, though it may have come up in this turn.
-                self.request_stop(child._entry)
-                raise
-        else:
-            await trio.lowlevel.checkpoint()
-        if ticket.verdict is not OK:
-            raise_start_failed(self.path, child._entry)
-        return child
 
     def command_nowait(self, news: News, ticket: Ticket, name: str) -> None:
         """Give a command that is answered at once."""

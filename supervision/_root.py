@@ -46,7 +46,7 @@ async def _serve_nested(parent: Engine, spec: SupervisorSpec | PoolSpec, status:
     async with Opened(engine, when_cancelled=engine.kill_all, cancel_grace_s=0.0):
         status.on_stop(engine.close)
         try:
-            await _start_all(engine, spec)
+            await _start_all(child._owned, spec)
         except (StartFailed, SupervisorClosed):
             if not status._asked:
                 raise
@@ -55,10 +55,10 @@ async def _serve_nested(parent: Engine, spec: SupervisorSpec | PoolSpec, status:
     raise Shutdown((engine.plan.closing or CloseReason.ASKED).value)
 
 
-async def _start_all(engine: Engine, spec: SupervisorSpec | PoolSpec) -> None:
+async def _start_all(supervisor: Supervisor | Pool, spec: SupervisorSpec | PoolSpec) -> None:
     if isinstance(spec, SupervisorSpec):
         for child in spec.children:
-            await engine.up(*engine.add_nowait(child))
+            await supervisor.start_child(child)
 
 
 class _Root(AbstractAsyncContextManager[Supervisor]):
@@ -93,7 +93,7 @@ class _Root(AbstractAsyncContextManager[Supervisor]):
         async with AsyncExitStack() as stack:
             opened = Opened(engine, when_cancelled=engine.close, cancel_grace_s=self._cancel_grace_s)
             await stack.enter_async_context(opened)
-            await _start_all(engine, spec)
+            await _start_all(root, spec)
             self._stack = stack.pop_all()
         return root
 

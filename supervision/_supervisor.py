@@ -15,10 +15,12 @@ from supervision._errors import SupervisorClosed
 from supervision._hub import Events, Hub
 from supervision._intensity import RestartIntensity
 from supervision._news import DeleteAsked, RestartAsked, StopAsked
+from supervision._parking import park
 from supervision._picture import picture
+from supervision._refusals import raise_start_failed
 from supervision._rules import check_kind, check_whole, refuse
 from supervision._specs import NO_SUBJECT, AnySpec, AutoShutdown, ChildSpec, PoolSpec, Restart, Strategy, SupervisorSpec
-from supervision._states import Ticket
+from supervision._states import OK, Ticket
 from supervision._tree import SupervisorNode
 
 __all__ = ["Pool", "Supervisor", "SupervisorStatistics"]
@@ -99,6 +101,57 @@ class _Overseer:
         """Return handles to its children, in start order."""
         return tuple(entry.handle for entry in self._working().plan.entries)
 
+    @overload
+    async def start_child(self, spec: ChildSpec[V], subject: object = NO_SUBJECT) -> Child[V]: ...
+    @overload
+    async def start_child(self, spec: AnySpec, subject: object = NO_SUBJECT) -> Child[Any]: ...
+    async def start_child(self, spec: AnySpec, subject: object = NO_SUBJECT) -> Child[Any]:
+        """Start a child and wait until it says started. In a pool its name is only a label.
+
+        Args:
+            spec: How to start, restart and stop it.
+            subject: Put before the arguments of `ChildSpec.run` and `ChildSpec.on_gone`. So children that differ
+                in one thing can share one spec, also 100,000 of them.
+
+        Raises:
+            StartFailed: It ended before, or its time ran out; nothing of it is kept. Its own exception is the cause.
+            AlreadyStarted: The name is that of a living child.
+            AlreadyPresent: The name is that of a stopped child.
+            InvalidSpec: The spec makes no sense under this supervisor, or in this pool.
+            SupervisorClosed: It takes no commands any more.
+
+        Cancelled:
+            Before the child said started, it is stopped and forgotten. After, it runs.
+        """
+        engine = self._here()
+        child, ticket = engine.add_nowait(spec, subject)
+        if ticket.verdict is None:
+            # As `Engine.answered`, in line: a coroutine more costs a fiftieth of a start.
+            ticket.task = task = trio.lowlevel.current_task()
+            task.custom_sleep_data = ticket
+            try:
+                await park()
+            except BaseException:  # A cancel or Ctrl-C. The child is stopped, though it may have come up in this turn.
+                engine.request_stop(child._entry)
+                raise
+        else:
+            await trio.lowlevel.checkpoint()
+        if ticket.verdict is not OK:
+            raise_start_failed(self._path, child._entry)
+        return child
+
+    @overload
+    def start_child_nowait(self, spec: ChildSpec[V], subject: object = NO_SUBJECT) -> Child[V]: ...
+    @overload
+    def start_child_nowait(self, spec: AnySpec, subject: object = NO_SUBJECT) -> Child[Any]: ...
+    def start_child_nowait(self, spec: AnySpec, subject: object = NO_SUBJECT) -> Child[Any]:
+        """Take in a child and schedule its start; it is visible on return.
+
+        Raises:
+            AlreadyStarted, AlreadyPresent, InvalidSpec, SupervisorClosed: As in `start_child`.
+        """
+        return self._here().add_nowait(spec, subject)[0]
+
     def _here(self) -> Engine:
         """Give the engine to whoever changes something, or needs the clock: only within the run."""
         self._hub.check_run(self._path)
@@ -112,43 +165,6 @@ class _Overseer:
 
 class Supervisor(_Overseer):
     """Keeps named children alive by one strategy and one shared restart budget. Given, never made."""
-
-    @overload
-    async def start_child(self, spec: ChildSpec[V], subject: object = NO_SUBJECT) -> Child[V]: ...
-    @overload
-    async def start_child(self, spec: AnySpec, subject: object = NO_SUBJECT) -> Child[Any]: ...
-    async def start_child(self, spec: AnySpec, subject: object = NO_SUBJECT) -> Child[Any]:
-        """Start a child and wait until it says started.
-
-        Args:
-            spec: How to start, restart and stop it.
-            subject: Put before the arguments of `ChildSpec.run` and `ChildSpec.on_gone`. So children that differ
-                in one thing can share one spec.
-
-        Raises:
-            StartFailed: It ended before, or its time ran out; nothing of it is kept. Its own exception is the cause.
-            AlreadyStarted: The name is that of a living child.
-            AlreadyPresent: The name is that of a stopped child.
-            InvalidSpec: The spec makes no sense under this supervisor.
-            SupervisorClosed: It takes no commands any more.
-
-        Cancelled:
-            Before the child said started, it is stopped and forgotten. After, it runs.
-        """
-        engine = self._here()
-        return await engine.up(*engine.add_nowait(spec, subject))
-
-    @overload
-    def start_child_nowait(self, spec: ChildSpec[V], subject: object = NO_SUBJECT) -> Child[V]: ...
-    @overload
-    def start_child_nowait(self, spec: AnySpec, subject: object = NO_SUBJECT) -> Child[Any]: ...
-    def start_child_nowait(self, spec: AnySpec, subject: object = NO_SUBJECT) -> Child[Any]:
-        """Take in a child and schedule its start; it is visible on return.
-
-        Raises:
-            AlreadyStarted, AlreadyPresent, InvalidSpec, SupervisorClosed: As in `start_child`.
-        """
-        return self._here().add_nowait(spec, subject)[0]
 
     async def stop_child(self, child: str | Child[Any]) -> None:
         """Stop a child and wait until it has ended; it is not brought back. A temporary child is forgotten.
@@ -277,40 +293,6 @@ class Pool(_Overseer):
 
     def __len__(self) -> int:
         return len(self._engine.plan.entries) if self._engine is not None else 0
-
-    @overload
-    async def start_child(self, spec: ChildSpec[V], subject: object = NO_SUBJECT) -> Child[V]: ...
-    @overload
-    async def start_child(self, spec: AnySpec, subject: object = NO_SUBJECT) -> Child[Any]: ...
-    async def start_child(self, spec: AnySpec, subject: object = NO_SUBJECT) -> Child[Any]:
-        """Start a child and wait until it says started; its name is only a label.
-
-        Args:
-            spec: How to start, restart and stop it.
-            subject: As in `Supervisor.start_child`; 100,000 children can share one spec.
-
-        Raises:
-            StartFailed: It ended before, or its time ran out; nothing of it is kept. Its own exception is the cause.
-            InvalidSpec: The spec makes no sense in this pool.
-            SupervisorClosed: It takes no commands any more.
-
-        Cancelled:
-            Before the child said started, it is stopped and forgotten. After, it runs.
-        """
-        engine = self._here()
-        return await engine.up(*engine.add_nowait(spec, subject))
-
-    @overload
-    def start_child_nowait(self, spec: ChildSpec[V], subject: object = NO_SUBJECT) -> Child[V]: ...
-    @overload
-    def start_child_nowait(self, spec: AnySpec, subject: object = NO_SUBJECT) -> Child[Any]: ...
-    def start_child_nowait(self, spec: AnySpec, subject: object = NO_SUBJECT) -> Child[Any]:
-        """Take in a child and schedule its start; it is visible on return.
-
-        Raises:
-            InvalidSpec, SupervisorClosed: As in `start_child`.
-        """
-        return self._here().add_nowait(spec, subject)[0]
 
     async def stop_child(self, child: Child[Any]) -> None:
         """Stop a child and wait until it has ended; it is forgotten. One that is gone already is fine.
