@@ -13,7 +13,7 @@ from actors._actor import Performer, check_performer, take_seat
 from actors._seat import Seat
 from supervision import ChildStatus
 
-__all__ = ["begin", "crash", "ends_unheard", "finish", "make_ready"]
+__all__ = ["begin", "clean_up", "cleans_up", "ends_unheard", "finish", "make_ready"]
 
 
 def begin(seat: Seat, task_status: ChildStatus[None]) -> Any:
@@ -74,17 +74,21 @@ async def finish(seat: Seat, performer: Performer) -> None:
     await performer.stopping(None)
 
 
-async def crash(seat: Seat, performer: Performer, failure: BaseException) -> BaseException:
-    """Let a performer clean up after a failure, unless it is being killed, and say what came of it all.
+def cleans_up(seat: Seat, performer: Performer, failure: BaseException) -> bool:
+    """Say whether a performer cleans up after a failure: its author wrote how, and it is not being killed."""
+    if not seat.up or not isinstance(failure, Exception):
+        return False
+    seat.up = False
+    return overrides(performer.stopping, Performer.stopping)
+
+
+async def clean_up(performer: Performer, failure: BaseException) -> BaseException:
+    """Let a performer clean up after a failure, and say what came of it all.
 
     Returns:
         The failure; or, if the clean-up ended badly too, a group of the failure and that, in this order.
     """
-    if not seat.up or not isinstance(failure, Exception):
-        return failure
-    seat.up = False
-    if not overrides(performer.stopping, Performer.stopping):
-        return failure
+    assert isinstance(failure, Exception), "who is being killed does not clean up"
     try:
         await performer.stopping(failure)
     except Cancelled as killed:

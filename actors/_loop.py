@@ -12,7 +12,7 @@ from trio.lowlevel import checkpoint, reschedule
 from actors._actor import Actor
 from actors._ask import Ask, Part
 from actors._errors import Refusal
-from actors._generation import begin, crash, ends_unheard, finish, make_ready
+from actors._generation import begin, clean_up, cleans_up, ends_unheard, finish, make_ready
 from actors._messages import Down, Terminal
 from actors._parking import AWAKE, park
 from actors._seat import Seat
@@ -116,7 +116,7 @@ async def run_actor(  # noqa: C901, PLR0915 - a message costs less than a call, 
                 seat.sleeps()
                 await park()
     except BaseException as failure:  # Every end passes here and goes on, with what the clean-up added.
-        error = await crash(seat, actor, failure)
+        error = await clean_up(actor, failure) if cleans_up(seat, actor, failure) else failure
         if error is not failure:
             raise error from failure
         raise

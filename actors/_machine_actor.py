@@ -8,7 +8,7 @@ from trio.lowlevel import checkpoint
 
 from actors._actor import Performer, seat_of
 from actors._errors import InvalidEffect
-from actors._generation import begin, crash, ends_unheard, finish, make_ready
+from actors._generation import begin, clean_up, cleans_up, ends_unheard, finish, make_ready
 from actors._loop import BATCH, SLICE_S, SMALL_BATCH, awake_for
 from actors._machine import StopActor
 from actors._machine_seat import Crash, MachineSeat
@@ -149,7 +149,7 @@ async def run_machine_actor(  # noqa: C901, PLR0915 - kept like the loop of othe
                 seat.sleeps()
                 await park()
     except BaseException as failure:  # Every end passes here and goes on, with what the clean-up added.
-        error = await crash(seat, actor, failure)
+        error = await clean_up(actor, failure) if cleans_up(seat, actor, failure) else failure
         if error is not failure:
             raise error from failure
         raise

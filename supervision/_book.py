@@ -192,7 +192,7 @@ class Book:
         ticket.verdict = verdict
         if entry is not None:
             ticket.entry = entry
-            ticket.exit = entry.last_exit
+            ticket.exit = entry.past.last_exit
         self.orders.append(Answer(ticket))
         self.unanswered -= 1
         if self._polite:
