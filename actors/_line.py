@@ -8,12 +8,13 @@ from actors._ask import Sender
 from actors._errors import MailboxDeadlock
 
 if TYPE_CHECKING:
+    from actors._mail import Mail
     from actors._seat import Seat
 
 __all__ = ["check_no_ring", "wait_in_line"]
 
 # Who stands in line where. It only holds tasks that are parked right now, and is how rings are found.
-_standing: RunVar[dict[Task, "Seat"]] = RunVar("actors senders in line")
+_standing: RunVar[dict[Task, "Mail"]] = RunVar("actors senders in line")
 
 
 async def wait_in_line(seat: "Seat", message: object) -> None:
@@ -34,7 +35,7 @@ async def wait_in_line(seat: "Seat", message: object) -> None:
         del standing[task]
 
 
-def check_no_ring(seat: "Seat", message: object) -> None:
+def check_no_ring(seat: "Mail", message: object) -> None:
     """Raise when every actor on the way from here is full and waits for the next, back to the current task."""
     standing, ring = senders_in_line(), [seat.label]
     me = current_task()
@@ -45,7 +46,7 @@ def check_no_ring(seat: "Seat", message: object) -> None:
         raise MailboxDeadlock(message, ring)
 
 
-def senders_in_line() -> dict[Task, "Seat"]:
+def senders_in_line() -> dict[Task, "Mail"]:
     """Give the senders of this run that stand in a line now."""
     try:
         return _standing.get()

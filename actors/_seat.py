@@ -1,4 +1,4 @@
-"""What references and the actor of each generation share: the mailbox, who is parked, how it all ends.
+"""What references and the actor of each generation share: the mailbox (`_mail`), who is parked, how it all ends.
 
 An actor takes the seat for one generation and leaves it; mail, counters and the line of senders stay with the seat.
 A seat never holds an actor: what it holds of a live one is its parked task, given up at each end of a generation.
@@ -13,19 +13,17 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NoReturn, Protocol
 
-from trio.lowlevel import Task, current_task
+from trio.lowlevel import current_task
 
-from actors._ask import Ask, Part, Sender
 from actors._endings import ending_of, forget_locals, gone_text, without_cancellation
-from actors._errors import ActorGone, LeftBehind, MailboxFull, WaitsForItself
-from actors._line import check_no_ring
-from actors._mailbox import Mailbox, OnRestart, WhenFull
+from actors._errors import ActorGone
+from actors._mail import NO_END, Mail
+from actors._mailbox import Mailbox, OnRestart
 from actors._messages import Down, Ending
-from actors._parking import PARKED, wake_parked
-from actors._queue import EMPTY, Fate, Queue
+from actors._queue import EMPTY
 from actors._statistics import Statistics
-from actors._sweeper import Sweeper, sweeper_of_this_run
-from supervision import Restart, Shutdown
+from actors._sweeper import sweeper_of_this_run
+from supervision import Restart
 
 __all__ = ["Seat", "Stoppable"]
 
@@ -43,20 +41,17 @@ def not_made() -> NoReturn:
     raise AssertionError("a seat without a maker makes nothing")
 
 
-NO_END: Final = (Ending.STOPPED, None)
-
 # Members by themselves: before Python 3.12, to read one from its enum costs as much as a call.
 TEMPORARY: Final = Restart.TEMPORARY
 TRANSIENT: Final = Restart.TRANSIENT
 FAIL: Final = OnRestart.FAIL
 
 
-class Seat(Queue):
+class Seat(Mail):
     """Hold all that outlives a generation of one actor."""
 
     __slots__ = (
-        "args", "child", "end_seen", "generation", "gone", "handled", "make", "name", "on_restart", "restart",
-        "stop_asked", "sweeper", "task", "up", "waiter", "watchers", "watching",
+        "args", "child", "handled", "make", "on_restart", "restart", "stop_asked", "up", "watchers", "watching",
     )  # fmt: skip
 
     def __init__(
@@ -68,125 +63,27 @@ class Seat(Queue):
         args: Sequence[Any] = (),
     ) -> None:
         super().__init__(mailbox.capacity, mailbox.when_full)
-        self.name: str = name
+        self.name = name
         # What every generation is made with, and of.
         self.make: Callable[..., Any] = make
         self.args: Sequence[Any] = args
         self.on_restart: OnRestart = mailbox.on_restart
         self.restart: Restart = restart
         self.child: Stoppable | None = None
-        self.sweeper: Sweeper = sweeper_of_this_run()
-        # The actor's task of the present generation, and the same while it is parked on an empty mailbox.
-        self.task: Task | None = None
-        self.waiter: Task | None = None
-        self.generation: int = 0
-        # Up: started, and not yet left. Stop asked: for good, by a holder of a reference. Gone: no more generations.
+        self.sweeper = sweeper_of_this_run()
+        self.task = self.waiter = None
+        self.generation = 0
+        # Up: started, and not yet left. Stop asked: for good, by a holder of a reference.
         self.up: bool = False
         self.stop_asked: bool = False
-        self.gone: bool = False
-        # How the latest generation ended, and the cause, which is kept only once the actor is gone.
-        self.end_seen: tuple[Ending, BaseException | None] = NO_END
+        self.gone = False
+        self.end_seen = NO_END
         # Whom to tell of the end, and whose end this actor wants to hear of.
         self.watchers: dict[Callable[[Down], None], None] | None = None
         self.watching: dict[Seat, Callable[[Down], None]] | None = None
         self.handled: int = 0
 
-    @property
-    def label(self) -> str:
-        """How errors name the actor."""
-        return f"actor {self.name!r}"
-
-    # --- waking -------------------------------------------------------------------------------------------------
-
-    def sleeps(self) -> None:
-        """Take note that the actor parks in this same step."""
-        self.waiter = self.task
-        if self.waiter is not None:
-            self.waiter.custom_sleep_data = PARKED
-
-    def wake(self) -> None:
-        """Wake the actor if it is parked on an empty mailbox."""
-        waiter = self.waiter
-        if waiter is not None:
-            self.waiter = None
-            self.sweeper.wakes += 1
-            wake_parked(waiter)
-
-    # --- user mail, off the quick path --------------------------------------------------------------------------
-
-    def accept(self, message: object) -> None:
-        """Queue a told message, or raise what the policy says."""
-        self.sweeper.check_run(self)
-        self.check_open(message)
-        fate, displaced = self.put(message)
-        if fate is Fate.FULL:
-            self.counting().refused += 1
-            raise self.full(message)
-        if fate is Fate.DISPLACED:
-            self.give_back(displaced)
-        self.wake()
-
-    def accept_ask(self, ask: Ask | Part) -> None:
-        """Queue a question, put it in line, or raise what the policy says."""
-        self.sweeper.check_run(self)
-        self.check_open(ask.message)
-        if self.task is ask.task:
-            raise WaitsForItself(self.label, "asks itself", "call the method that answers, or tell instead of asking")
-        fate, displaced = self.put(ask)
-        if fate is Fate.FULL and self.may_wait():
-            check_no_ring(self, ask.message)
-            self.stand_in_line(ask)
-        elif fate in {Fate.FULL, Fate.DROPPED}:
-            self.counting().refused += 1
-            raise self.full(ask.message)
-        if fate is Fate.DISPLACED:
-            self.give_back(displaced)
-        self.wake()
-
-    def may_wait(self) -> bool:
-        """Say whether a full mailbox lets its senders wait."""
-        return self.when_full is WhenFull.WAIT
-
-    def check_open(self, message: object) -> None:
-        """Raise when no handler will ever see a message sent now."""
-        if self.closed:
-            what = gone_text(*self.end_seen) if self.gone else "is stopping"
-            raise LeftBehind(message, self.label, self.generation, what) from self.end_seen[1]
-
-    def full(self, message: object) -> MailboxFull:
-        """Say that there is no room."""
-        policy = f"its policy is {self.when_full.value}"
-        return MailboxFull(message, self.label, self.capacity, policy)
-
-    def give_back(self, entry: object) -> None:
-        """Tell the asker of a displaced question; a displaced plain message is counted already."""
-        if isinstance(entry, Ask | Part):
-            entry.fail(self.full(entry.message))
-
-    def must_wait(self, message: object) -> bool:
-        """Say whether a sender who may wait has to."""
-        if len(self.inbox) < self.room:
-            return False
-        self.check_open(message)
-        return self.may_wait() and (bool(self.line) or len(self.inbox) >= self.capacity)
-
-    def admit_senders(self) -> None:
-        """Give those in line the room there is."""
-        for sender in self.admit():
-            if isinstance(sender, Sender):
-                sender.admitted()
-
     # --- the end of a message, a generation, the seat -----------------------------------------------------------
-
-    def answer_error(self, ask: Ask | Part, error: BaseException) -> None:
-        """Let the asker learn, in this same step, that the handler of its question raised."""
-        if isinstance(error, Exception) and not isinstance(error, Shutdown):
-            answer: BaseException = error
-        else:
-            answer = ActorGone(ask.message, self.label, self.generation, "ended while it worked on the question")
-            answer.__cause__ = without_cancellation(error)
-        if not ask.fail(answer):
-            self.counting().late += 1
 
     def ask_to_stop(self) -> None:
         """Stop for good: no more mail, what waits comes back, and the current message is the last."""
@@ -282,26 +179,6 @@ class Seat(Queue):
             cause=self.end_seen[1],
             undelivered=undelivered,
         )
-
-    def fail_mail(self, what: str, cause: BaseException | None = None) -> None:
-        """Give all waiting user mail back to those who still wait for it, and count the rest as dropped."""
-        line = [*self.line] if self.line else []
-        cause = without_cancellation(cause)
-        for entry in self.clear():
-            if not isinstance(entry, Ask | Part):
-                self.counting().dropped += 1
-            elif entry.task is not None:
-                entry.fail(self.left_behind(entry.message, what, cause))
-        for sender in line:
-            if isinstance(sender, Sender):
-                self.counting().dropped -= 1  # Its sender gets it back.
-                sender.fail(self.left_behind(sender.message, what, cause))
-
-    def left_behind(self, message: object, what: str, cause: BaseException | None) -> LeftBehind:
-        """Say to one sender that its message was never seen."""
-        error = LeftBehind(message, self.label, self.generation, what)
-        error.__cause__ = cause
-        return error
 
     # --- watching -----------------------------------------------------------------------------------------------
 
