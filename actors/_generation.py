@@ -20,7 +20,7 @@ def begin(seat: Seat, task_status: ChildStatus[None]) -> Any:
     """Make a performer and put it on the seat; what fails leaves the seat.
 
     It is up on return unless its author wrote `started`; then `make_ready` is next. Most have nothing to await, and a
-    coroutine for each start that awaits nothing costs a fiftieth of it.
+    coroutine that awaits nothing is a hundredth of a start.
     """
     try:
         seat.begin(task_status.child, task_status.generation)

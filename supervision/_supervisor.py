@@ -126,7 +126,7 @@ class _Overseer:
         engine = self._here()
         child, ticket = engine.add_nowait(spec, subject)
         if ticket.verdict is None:
-            # As `Engine.answered`, in line: a coroutine more costs a fiftieth of a start.
+            # As `Engine.answered`, in line: a coroutine more is a hundredth of a start.
             ticket.task = task = trio.lowlevel.current_task()
             task.custom_sleep_data = ticket
             try:
