@@ -28,7 +28,7 @@ from actors.environments._errors import AttemptSuperseded, ConnectFailed, Enviro
 from actors.environments._outcomes import said_by
 from actors.environments._printable import time_text
 from actors.environments._provider import Answer, ConnectBundle, ConnectProvider, FixedEndpoint, PlainEndpoint
-from actors.environments._retry import is_retryable
+from actors.environments._retry import is_retryable, retry_after_s
 from actors.environments._seams import Client, Connector, HarnessIdentity, LinkRequest
 
 _STOPPED = "the attempt was stopped"
@@ -91,7 +91,7 @@ class Link:
             except ActorsError as error:
                 if self._is_answered or self._stopped or not is_retryable(error):
                     raise
-                at_least_s = getattr(error, "retry_after_s", None) or 0.0
+                at_least_s = retry_after_s(error) or 0.0
                 key = f"{life.environment_id}/{life.generation}/{self.attempt}"
                 now_s = trio.current_time()
                 next_s = rules.pause_s(body.tries, now_s - began_s, key, at_least_s=at_least_s)

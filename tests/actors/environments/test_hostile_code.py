@@ -46,6 +46,16 @@ class Torn(ActorsError):
         raise RuntimeError("I cannot decide")
 
 
+class Vague(ConnectFailed):
+    retry_after_s = "in a while"
+
+
+class Evasive(ConnectFailed):
+    @property
+    def retry_after_s(self) -> float:
+        raise RuntimeError("I cannot say when")
+
+
 class Odd(BaseException):
     """Not an `Exception`, and none of those that Python knows."""
 
@@ -90,6 +100,18 @@ async def test_an_error_that_cannot_say_whether_to_retry_is_final_and_the_wait_e
 
         assert isinstance(error, ConnectFailed)
         assert not error.retryable
+
+
+@pytest.mark.parametrize("kind", [Vague, Evasive])
+async def test_an_error_that_cannot_say_when_to_ask_again_is_tried_again_as_if_it_had_not(
+    kind: type[ConnectFailed], nursery, autojump_clock
+) -> None:
+    """Killed: the attribute read as it stands, which ends the attempt with an error that nobody raised."""
+    async with open_manager_in_memory() as manager:
+        provider = ScriptedProvider(kind("not now", retryable=True), ENDPOINT)
+        await manager.upsert("tools", provider).wait_until_ready()
+
+        assert provider.calls == 2
 
 
 @pytest.mark.parametrize("kind", [Odd, KeyboardInterrupt, SystemExit, GeneratorExit])

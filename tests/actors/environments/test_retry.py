@@ -1,12 +1,14 @@
 """Which failures are worth another try, and how long to wait before it."""
 
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from actors import ActorsError, InvalidOption
 from actors.environments import AttemptRules, ConnectFailed, ProtocolError, is_retryable_answer
-from actors.environments._retry import is_retryable
+from actors.environments._retry import is_retryable, retry_after_s
 
 
 @pytest.mark.parametrize(
@@ -34,6 +36,23 @@ def test_only_our_own_errors_can_say_that_another_attempt_makes_sense() -> None:
     assert not is_retryable(ProtocolError("x"))
     assert not is_retryable(Liar())
     assert not is_retryable(Vague())
+
+
+@pytest.mark.parametrize(
+    ("asked", "heard_s"),
+    [(7, 7.0), (0.5, 0.5), (0, None), (-1, None), (math.nan, None), (None, None), ("soon", None), ([9], None)],
+)
+def test_only_a_time_to_come_says_when_to_ask_again(asked: object, heard_s: float | None) -> None:
+    """Killed: `or` for the `and` between what is a number and what is yet to come."""
+
+    class Told(ActorsError):
+        retry_after_s = asked
+
+    class Foreign(Exception):
+        retry_after_s = 7.0
+
+    assert retry_after_s(Told()) == heard_s
+    assert retry_after_s(Foreign()) is None
 
 
 def test_pauses_double_up_to_the_longest_and_stop_after_the_last_retry() -> None:
