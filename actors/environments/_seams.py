@@ -6,11 +6,10 @@ All of it is small protocols, with a real default elsewhere and a twin in memory
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import PurePath
-from typing import Any, Protocol, Unpack
+from typing import Any, Protocol
 
 import attrs
 
-from actors.environments._options import HttpOptions
 from actors.environments._provider import Answer
 from actors.harness import (
     CompletedCommand,
@@ -20,6 +19,7 @@ from actors.harness import (
     FileStatus,
     FileWriter,
     HttpAnswer,
+    HttpHeaders,
     HttpStream,
     Process,
     Tree,
@@ -138,12 +138,32 @@ class FileAccess(Protocol):
 class HttpAccess(Protocol):
     """What makes HTTP requests at the far end of a link; the harness says what each does."""
 
-    async def request(self, method: str, url: str, /, **options: Unpack[HttpOptions]) -> HttpAnswer:
+    async def request(
+        self,
+        method: str,
+        url: str,
+        /,
+        *,
+        headers: HttpHeaders | None = ...,
+        body: bytes | None = ...,
+        json: Any = ...,
+        timeout_s: float | None = ...,
+        follow_redirects: bool = ...,
+    ) -> HttpAnswer:
         """Make a request and give the whole answer."""
         ...
 
     def stream(
-        self, method: str, url: str, /, **options: Unpack[HttpOptions]
+        self,
+        method: str,
+        url: str,
+        /,
+        *,
+        headers: HttpHeaders | None = ...,
+        body: bytes | None = ...,
+        json: Any = ...,
+        timeout_s: float | None = ...,
+        follow_redirects: bool = ...,
     ) -> AbstractAsyncContextManager[HttpStream]:
         """Make a request and take its body as it comes."""
         ...
