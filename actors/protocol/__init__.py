@@ -203,14 +203,15 @@ from actors.protocol._methods import News as News
 from actors.protocol._path_uri import PathUriRefused as PathUriRefused
 from actors.protocol._path_uri import path_from_uri as path_from_uri
 from actors.protocol._path_uri import uri_from_path as uri_from_path
+from actors.protocol._process_events import ProcessClosed as ProcessClosed
+from actors.protocol._process_events import ProcessEvent as ProcessEvent
+from actors.protocol._process_events import ProcessExited as ProcessExited
+from actors.protocol._process_events import ProcessOutput as ProcessOutput
+from actors.protocol._process_events import Survivor as Survivor
 from actors.protocol._process_messages import EnvironmentInherit as EnvironmentInherit
 from actors.protocol._process_messages import EnvironmentPolicy as EnvironmentPolicy
 from actors.protocol._process_messages import NetworkProxy as NetworkProxy
 from actors.protocol._process_messages import OutputChunk as OutputChunk
-from actors.protocol._process_messages import ProcessClosed as ProcessClosed
-from actors.protocol._process_messages import ProcessEvent as ProcessEvent
-from actors.protocol._process_messages import ProcessExited as ProcessExited
-from actors.protocol._process_messages import ProcessOutput as ProcessOutput
 from actors.protocol._process_messages import ReadParams as ReadParams
 from actors.protocol._process_messages import ReadResult as ReadResult
 from actors.protocol._process_messages import ShellSnapshot as ShellSnapshot
@@ -219,7 +220,6 @@ from actors.protocol._process_messages import SignalParams as SignalParams
 from actors.protocol._process_messages import StartParams as StartParams
 from actors.protocol._process_messages import StartResult as StartResult
 from actors.protocol._process_messages import Stream as Stream
-from actors.protocol._process_messages import Survivor as Survivor
 from actors.protocol._process_messages import TerminateParams as TerminateParams
 from actors.protocol._process_messages import TerminateResult as TerminateResult
 from actors.protocol._process_messages import WriteParams as WriteParams

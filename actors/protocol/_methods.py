@@ -53,10 +53,8 @@ from actors.protocol._http_messages import (
     HttpRequestParams,
     HttpResponse,
 )
+from actors.protocol._process_events import ProcessClosed, ProcessExited, ProcessOutput
 from actors.protocol._process_messages import (
-    ProcessClosed,
-    ProcessExited,
-    ProcessOutput,
     ReadParams,
     ReadResult,
     SignalParams,

@@ -12,15 +12,8 @@ from itertools import takewhile
 from typing import Final
 
 from actors.protocol._faults import EventRefused
-from actors.protocol._process_messages import (
-    OutputChunk,
-    ProcessClosed,
-    ProcessExited,
-    ProcessOutput,
-    ReadResult,
-    Stream,
-    Survivor,
-)
+from actors.protocol._process_events import ProcessClosed, ProcessExited, ProcessOutput, Survivor
+from actors.protocol._process_messages import OutputChunk, ReadResult, Stream
 
 RETAINED_BYTES_MAX: Final = 1024 * 1024
 RETAINED_CHUNKS_MAX: Final = 50_000

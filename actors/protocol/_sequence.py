@@ -16,13 +16,8 @@ from typing import Final
 import attrs
 
 from actors.protocol._faults import EventRefused, RecoveryRefused
-from actors.protocol._process_messages import (
-    ProcessClosed,
-    ProcessEvent,
-    ProcessExited,
-    ProcessOutput,
-    ReadResult,
-)
+from actors.protocol._process_events import ProcessClosed, ProcessEvent, ProcessExited, ProcessOutput
+from actors.protocol._process_messages import ReadResult
 
 REORDER_EVENTS_MAX: Final = 256
 REORDER_BYTES_MAX: Final = 1024 * 1024
