@@ -8,12 +8,12 @@ from actors.harness._channel import ChannelClosed as ChannelClosed
 from actors.harness._channel import Dialer as Dialer
 from actors.harness._channel import MessageChannel as MessageChannel
 from actors.harness._client import Client as Client
+from actors.harness._client_values import ClientStatistics as ClientStatistics
+from actors.harness._client_values import ConnectionChange as ConnectionChange
 from actors.harness._command import CommandFailed as CommandFailed
 from actors.harness._command import CommandTimedOut as CommandTimedOut
 from actors.harness._command import CompletedCommand as CompletedCommand
 from actors.harness._connection import ConnectionStatistics as ConnectionStatistics
-from actors.harness._core import ClientStatistics as ClientStatistics
-from actors.harness._core import ConnectionChange as ConnectionChange
 from actors.harness._errors import AnswerLost as AnswerLost
 from actors.harness._errors import AnswerUnreadable as AnswerUnreadable
 from actors.harness._errors import CallNotSent as CallNotSent

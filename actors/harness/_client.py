@@ -5,9 +5,10 @@ from pathlib import PurePath
 from typing import Final, Never, final
 
 from actors.harness._arguments import check_count, check_kind, check_names, check_seconds, check_text
+from actors.harness._client_values import ClientStatistics
 from actors.harness._command import OUTPUT_BYTES_MAX, CompletedCommand, run_command
 from actors.harness._connection import ConnectionStatistics
-from actors.harness._core import ClientStatistics, Core
+from actors.harness._core import Core
 from actors.harness._errors import InvalidArgument, SessionRetired
 from actors.harness._files import FilePath, Files, path_uri
 from actors.harness._http import Http

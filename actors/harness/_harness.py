@@ -12,7 +12,8 @@ from actors.blocks import block
 from actors.harness._arguments import check_callable, check_kind, check_text
 from actors.harness._channel import Dialer
 from actors.harness._client import Client
-from actors.harness._core import ConnectionChange, Core
+from actors.harness._client_values import ConnectionChange
+from actors.harness._core import Core
 from actors.harness._errors import HarnessError, TransportClosed
 from actors.harness._groups import plainly
 from actors.harness._limits import LIMITS, HarnessLimits
