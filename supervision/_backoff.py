@@ -10,7 +10,7 @@ __all__ = ["Backoff"]
 
 @attrs.frozen(kw_only=True)
 class Backoff:
-    """Growing delays between the restarts of one child; waiting costs no restarts of the budget.
+    """Growing delays between the restarts of one child; waiting itself counts as no restart.
 
     Attributes:
         first_s: Delay before the first restart, in seconds; more than 0.
@@ -60,7 +60,7 @@ def _check(holds: bool, field: str, rule: str) -> None:
 
 
 def check_reachable(backoff: Backoff, restarts: int, period_s: float) -> None:
-    """Refuse a backoff so slow that its child could crash for ever and never use up the budget."""
+    """Refuse a backoff so slow that its child could crash for ever and never exceed the intensity."""
     fastest_s = backoff.fastest_s(restarts)
     if fastest_s > period_s:
         raise InvalidSpec(

@@ -1,4 +1,4 @@
-"""The books of one supervisor: its children, the budget, and the single steps a plan is made of.
+"""The books of one supervisor: its children, its intensity, and the single steps a plan is made of.
 
 Each method here does one step to one child and writes the orders that go with it. Which steps, and in which order,
 is decided in `_plan`.

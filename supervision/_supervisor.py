@@ -37,7 +37,7 @@ class SupervisorStatistics:
         active: Children with a task.
         active_peak: The most there ever were.
         restarts: Restarts it ordered, ever.
-        restarts_in_window: How much of its budget is used.
+        restarts_in_window: How many restarts count at present, of those its intensity allows.
     """
 
     children: int
@@ -164,7 +164,7 @@ class _Overseer:
 
 
 class Supervisor(_Overseer):
-    """Keeps named children alive by one strategy and one shared restart budget. Given, never made."""
+    """Keeps named children alive by one strategy and one intensity for all. Given, never made."""
 
     async def stop_child(self, child: str | Child[Any]) -> None:
         """Stop a child and wait until it has ended; it is not brought back. A temporary child is forgotten.
@@ -230,7 +230,7 @@ class Supervisor(_Overseer):
         significant: bool = False,
         backoff: Backoff | None = None,
     ) -> "Supervisor":
-        """Start a supervisor below this one; an ordinary child, with a strategy and budget of its own.
+        """Start a supervisor below this one; an ordinary child, with a strategy and an intensity of its own.
 
         The handle stays valid over its restarts. With each one, ``children`` are started anew and all others are gone.
 

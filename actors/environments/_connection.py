@@ -61,7 +61,7 @@ class Phase(enum.Enum):
         CONNECTED: The link is up.
         RECOVERING: The link was cut and resumes its session by itself.
         LOST: The link is gone; the next operation tries again.
-        RECONNECTING: An attempt after a loss is under way.
+        RECONNECTING: Another attempt is under way, after a loss or for another executor.
         CLOSED: The environment has ended.
     """
 
