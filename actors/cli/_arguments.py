@@ -214,6 +214,7 @@ def _codemode_host(commands: _Commands) -> None:
         ("--warm-engines", int, 2, "processes kept ready for the first cells of sessions"),
         ("--cells-max", int, 2048, "live cells of all sessions together"),
         ("--cells-per-session-max", int, 2048, "live cells of one session"),
+        ("--stored-mib", int, 64, "what the cells of one session may store, and at most an eighth of its heap"),
         ("--cell-deadline-s", float, None, "how long a cell may run (default: for ever)"),
         ("--drain-s", float, 10.0, "how long cells that are waited for may run on when this program is asked to end"),
     )

@@ -52,6 +52,8 @@ def _options(chosen: Namespace) -> HostOptions:
         raise ValueError("--tls-certificate and --tls-key belong together")
     if chosen.heap_mib <= 0:
         raise ValueError(f"--heap-mib: must be above 0, not {chosen.heap_mib}")
+    if chosen.stored_mib <= 0:
+        raise ValueError(f"--stored-mib: must be above 0, not {chosen.stored_mib}")
     return HostOptions(
         engine_path=chosen.engine,
         heap_bytes=chosen.heap_mib * _MIB,
@@ -60,6 +62,7 @@ def _options(chosen: Namespace) -> HostOptions:
         cells_per_session_max=chosen.cells_per_session_max,
         cells_per_engine_max=1 if chosen.process_per_cell else None,
         cell_deadline_s=chosen.cell_deadline_s,
+        stored_bytes_max=chosen.stored_mib * _MIB,
         walls_required=chosen.require_walls,
         token=read_token(chosen.token_file),
         ssl_context=_tls(chosen.tls_certificate, chosen.tls_key),

@@ -35,6 +35,7 @@ from actors.sessions.host._listening import guarded, read_listen
 from actors.sessions.host._pool import EnginePool
 from actors.sessions.host._service import CodeModeService
 from actors.sessions.host._session import Session, SessionOptions
+from actors.sessions.host._stored import STORED_BYTES_MAX, STORED_OF_HEAP
 from supervision import ChildSpec, ChildStatus, Pool, Restart, open_root
 
 Request = TypeVar("Request")
@@ -57,6 +58,8 @@ class HostOptions:
         cells_per_engine_max: Cells that one process may serve; 1 gives every cell its own, None is what suits the
             engine.
         cell_deadline_s: How long a script may run; None is for ever.
+        stored_bytes_max: What the values that the cells of one session store may take, keys and JSON together; and
+            never more than an eighth of the room for JavaScript of its processes, which hold them all.
         walls_required: Whether to refuse to start where an engine process would not stand behind every wall of `WALLS`.
         token: A bearer token that every call has to show; None asks for none.
         ssl_context: With a certificate, to speak TLS.
@@ -78,6 +81,8 @@ class HostOptions:
 
     cell_deadline_s: float | None = attrs.field(default=None, validator=positive)
 
+    stored_bytes_max: int = attrs.field(default=STORED_BYTES_MAX, validator=positive)
+
     walls_required: bool = attrs.field(default=False, validator=flag)
 
     token: str | None = attrs.field(default=None, repr=False, validator=text_or_none)
@@ -96,6 +101,8 @@ class HostStatistics:
         cells: Live cells.
         engines: Engine processes, the warm ones too.
         engines_started: Engine processes that were ever started.
+        stored_bytes: What the values that cells have stored take, of all sessions together.
+        stores_refused: Values that were ever refused because their session had no room for them.
         walls: Limits of the operating system that hold for the latest engine process.
     """
 
@@ -106,6 +113,10 @@ class HostStatistics:
     engines: int
 
     engines_started: int
+
+    stored_bytes: int
+
+    stores_refused: int
 
     walls: tuple[str, ...]
 
@@ -120,6 +131,7 @@ class Host:
         self._children, self._engines, self._alarms = children, engines, alarms
         self._sessions: dict[str, Session] = {}
         self._cells = 0
+        self._stores_refused = 0  # In sessions that have ended.
 
     @property
     def cells_full(self) -> bool:
@@ -134,6 +146,8 @@ class Host:
             cells=self._cells,
             engines=len(self._engines.alive),
             engines_started=self._engines.started,
+            stored_bytes=sum(session.stored.bytes for session in self._sessions.values()),
+            stores_refused=self._stores_refused + sum(session.stored.refused for session in self._sessions.values()),
             walls=walls[-1] if walls else (),
         )
 
@@ -148,11 +162,12 @@ class Host:
             No session is left.
         """
         limit = self._options.cells_per_engine_max
+        granted = None if heap_bytes is None else self._granted(heap_bytes)
         shelf = EngineShelf(
             self._engines,
             self._alarms,
             ShelfOptions(
-                heap_bytes=None if heap_bytes is None else self._granted(heap_bytes),
+                heap_bytes=granted,
                 cells_max=self._engine.cells_per_process_max if limit is None else limit,
             ),
         )
@@ -162,6 +177,9 @@ class Host:
             self._alarms,
             cells_max=self._options.cells_per_session_max,
             cell_deadline_s=self._options.cell_deadline_s,
+            stored_bytes_max=min(
+                self._options.stored_bytes_max, (granted or self._options.heap_bytes) // STORED_OF_HEAP
+            ),
             on_cell=self._count_cells,
             on_end=self._forget,
         )
@@ -188,7 +206,8 @@ class Host:
         self._cells += change
 
     def _forget(self, session: Session) -> None:
-        self._sessions.pop(session.session_id, None)
+        if self._sessions.pop(session.session_id, None) is not None:
+            self._stores_refused += session.stored.refused
 
 
 async def _keep(session: Session, *, task_status: ChildStatus[None]) -> None:

@@ -12,6 +12,7 @@ from actors.sessions.host._items import AudioItem, ImageItem
 from actors.sessions.host._outputs import Outcome, Output
 from actors.sessions.host._process import EngineProcess
 from actors.sessions.host._sounds import long_enough
+from actors.sessions.host._stored import StoredValues, size_of
 
 _TIMERS_MAX: Final = 100_000
 _OUTPUT: Final = {"texts", "image", "audio"}
@@ -21,6 +22,7 @@ class Surroundings(Protocol):
     """What a cell needs of its session."""
 
     alarms: Alarms
+    stored: StoredValues
 
     def acquire(self, cell: "RunningCell", /) -> None:
         """Give it a process."""
@@ -30,13 +32,6 @@ class Surroundings(Protocol):
 
     def kill(self, cell: "RunningCell", /) -> None:
         """Kill its process."""
-
-    def changes_since(self, change: int, /) -> tuple[int, list[tuple[str, str]]]:
-        """Return the latest change and the stored values changed since an earlier one."""
-        ...
-
-    def commit(self, writes: dict[str, str], /) -> None:
-        """Make stored values visible to other cells."""
 
     def call_tool(self, cell: "RunningCell", call_id: int, tool: Tool, input_json: str | None, /) -> None:
         """Send a tool call."""
@@ -67,6 +62,7 @@ class RunningCell:
         self._number = 0
         self._timers: dict[int, Alarm] = {}
         self._writes: dict[str, str] = {}
+        self._writes_bytes = 0
         self._stopping = False
         self.machine: Cell = Cell(cell_id, output)
         self.cell_id: str = cell_id
@@ -92,8 +88,9 @@ class RunningCell:
     def run_in(self, process: EngineProcess, /) -> None:
         """Start, in this process."""
         self._process, self._number = process, process.cells
-        process.stored_seen, changes = self._session.changes_since(process.stored_seen)
-        process.send(["run", self._number, self._source, for_prelude(self._tools), changes])
+        stored = self._session.stored
+        process.stored_seen, changes = stored.since(process.stored_seen)
+        process.send(["run", self._number, self._source, for_prelude(self._tools), changes, stored.bytes_max])
         self._source = ""
         self.started = True
         if self.on_start is not None:
@@ -119,7 +116,16 @@ class RunningCell:
         self.machine.put([long_enough(AudioItem(_string(url)))])
 
     def _store(self, key: str, json: str, *_: object) -> None:
-        self._writes[_string(key)] = _string(json)
+        key, json = _string(key), _string(json)
+        self._writes_bytes += size_of(key, json)
+        if (before := self._writes.get(key)) is not None:
+            self._writes_bytes -= size_of(key, before)
+        if self._writes_bytes > self._session.stored.bytes_max:
+            raise ValueError("a cell that stores more than it was told that it may")
+        self._writes[key] = json
+
+    def _full(self, *_: object) -> None:
+        self._session.stored.refused += 1
 
     def _notify(self, text: str, *_: object) -> None:
         self._session.notify(self, _string(text))
@@ -149,14 +155,15 @@ class RunningCell:
             return
         self._session.release(self, fit=not unfit)
         self._let_go()
-        self._session.commit(self._writes)
-        self._finish(error)
+        refused = self._session.stored.commit(self._writes)
+        self._finish("\n".join(filter(None, (error, refused))) if refused else error)
 
     _FRAMES: Final[dict[str, Callable[..., None]]] = {
         "texts": _texts,
         "image": _image,
         "audio": _audio,
         "store": _store,
+        "full": _full,
         "notify": _notify,
         "call": _call,
         "timer": _timer,

@@ -31,6 +31,7 @@ from actors.sessions.host._outputs import (
 )
 from actors.sessions.host._remembered import Observations
 from actors.sessions.host._running_cell import RunningCell
+from actors.sessions.host._stored import StoredValues
 from actors.sessions.host._tool_calls import ToolCalls
 
 _LEASE_EVENTS_MAX: Final = 65_536
@@ -89,6 +90,7 @@ class Session:
         *,
         cells_max: int,
         cell_deadline_s: float | None,
+        stored_bytes_max: int,
         on_cell: Callable[[int], object],
         on_end: Callable[["Session"], object],
     ) -> None:
@@ -100,8 +102,8 @@ class Session:
         self._cells_max, self._cell_deadline_s = cells_max, cell_deadline_s
         self._cells_made = 0
         self._catalogue = Catalogue()
-        self._stored: dict[str, tuple[int, str]] = {}
-        self._change = 0
+        self.stored: StoredValues = StoredValues(stored_bytes_max)
+        """What its cells keep for each other."""
         self.cells: dict[str, RunningCell] = {}
         self.executions: Observations[Observation] = Observations("execution")
         self.waits: Observations[Observation] = Observations("wait")
@@ -278,20 +280,6 @@ class Session:
     def kill(self, cell: RunningCell, /) -> None:
         """Kill the process of a cell."""
         self._shelf.kill(cell)
-
-    def changes_since(self, change: int, /) -> tuple[int, list[tuple[str, str]]]:
-        """Return the latest change and the values changed since an earlier one."""
-        if change == self._change:
-            return change, []
-        changes = [(key, json) for key, (at, json) in self._stored.items() if at > change]
-        return self._change, changes
-
-    def commit(self, writes: dict[str, str], /) -> None:
-        """Make stored values visible to other cells."""
-        if writes and not self.ended.is_set():
-            self._change += 1
-            for key, json in writes.items():
-                self._stored[key] = (self._change, json)
 
     def call_tool(self, cell: RunningCell, call_id: int, tool: Tool, input_json: str | None, /) -> None:
         """Send a tool call."""

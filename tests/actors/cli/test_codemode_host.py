@@ -124,6 +124,7 @@ async def test_a_caller_without_the_token_is_refused(tmp_path: Path, nursery: tr
         (("--certificate", __file__, "--key", "/nowhere"), "cannot be used: --tls-key /nowhere: No such file"),
         (("--tls-certificate", __file__, "--tls-key", __file__), f"cannot be used: {__file__} with {__file__}: "),
         (("--heap-mib", "0"), "--heap-mib: must be above 0, not 0"),
+        (("--stored-mib", "0"), "--stored-mib: must be above 0, not 0"),
         (("--cell-deadline-s", "-1"), "--cell-deadline-s: must be above 0, not -1.0"),
         (("--cells-max", "0"), "--cells-max: must be above 0, not 0"),
     ],

@@ -7,6 +7,7 @@
 // functions; and behind it stand the engine's own permissions and the process.
 import vm from 'node:vm';
 import fs from 'node:fs';
+import { Buffer } from 'node:buffer';
 import timers from 'node:timers';
 
 const host = globalThis.Deno;
@@ -16,6 +17,7 @@ const nextTurn = timers.setImmediate;
 const { createContext, Script, SourceTextModule, constants } = vm;
 const bare = constants.DONT_CONTEXTIFY;
 const { stringify, parse } = JSON;
+const byteLength = Buffer.byteLength;
 const random = () => `s${Math.random().toString(36).slice(2)}`;
 const leave = host ? () => host.exit(0) : () => node.exit(0);
 
@@ -113,6 +115,29 @@ function* frames() {
 // ---- cells
 
 const stored = new Map(); // The session's values as this process knows them; only whole cells change them.
+const sizes = new Map(); // What each takes, key and value in JSON; a cell counts its own beside them.
+let storedBytes = 0;
+const sizeOf = (key, json) => byteLength(stringify(key)) + byteLength(json);
+
+function remember(key, json) {
+  const size = sizeOf(key, json);
+  storedBytes += size - (sizes.get(key) ?? 0);
+  sizes.set(key, size);
+  stored.set(key, json);
+}
+
+// Count what a cell stores, or say why it cannot: its session has no room for it. The host counts again.
+function store(bridge, key, json) {
+  const size = sizeOf(key, json);
+  const beside = bridge.bytes - (bridge.sizes.get(key) ?? sizes.get(key) ?? 0);
+  if (beside + size > bridge.room) {
+    write(['full', bridge.cell]);
+    return `It takes ${size} bytes, and its session stores ${beside} bytes beside it, of at most ${bridge.room}.`;
+  }
+  bridge.bytes = beside + size;
+  bridge.sizes.set(key, size);
+  write(['store', bridge.cell, key, json]);
+}
 let prelude, current, ended;
 
 function end(bridge) {
@@ -121,11 +146,12 @@ function end(bridge) {
   ended = bridge.cell;
 }
 
-function start(cell, source, tools, changes) {
-  for (const [key, json] of changes) stored.set(key, json);
-  const bridge = { cell, live: true, inside: undefined, unfit: IMPORTS.test(source) };
+function start(cell, source, tools, changes, room) {
+  for (const [key, json] of changes) remember(key, json);
+  const bridge = { cell, live: true, inside: undefined, unfit: IMPORTS.test(source), room, bytes: storedBytes, sizes: new Map() };
   const post = (kind, a, b, c) => {
     if (!bridge.live) return;
+    if (kind === 'store') return store(bridge, a, b);
     const known = say[kind];
     if (kind === 'done') b ||= bridge.unfit;
     if (known === undefined) write([kind, cell, a, b, c]);
@@ -225,7 +251,7 @@ async function main() {
       await module.evaluate();
       lock();
       write(['ready', 0, version]);
-    } else if (kind === 'run') start(cell, frame[2], frame[3], frame[4]);
+    } else if (kind === 'run') start(cell, frame[2], frame[3], frame[4], frame[5]);
     else if (current === undefined || current.cell !== cell) continue; // News for a cell that is over.
     else if (kind === 'settle') current.inside.settle(frame[2], frame[3], frame[4]);
     else if (kind === 'fire') current.inside.fire(frame[2]);

@@ -27,7 +27,7 @@
 
   function say(kind, a, b, c) {
     if (over) throw gone;
-    try { post(kind, a, b, c); } catch { throw new Range('Maximum call stack size exceeded'); }
+    try { return post(kind, a, b, c); } catch { throw new Range('Maximum call stack size exceeded'); }
   }
 
   function finish(error) {
@@ -351,7 +351,8 @@
         throw `Unable to store "${key}". Only plain serializable objects can be stored.`;
       }
       const json = jsonOf(value);
-      say('store', key, json);
+      const refused = say('store', key, json);
+      if (refused !== undefined) throw `Unable to store "${key}". ${refused}`;
       apply(set, written, [key, json]);
     },
     load(name) {

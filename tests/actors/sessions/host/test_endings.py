@@ -230,6 +230,7 @@ FAULTS = {
     "a frame of no known kind": "write(['nonsense', cell])",
     "a frame without a number": "write(['done'])",
     "a number where text belongs": "write(['store', cell, 1, 2])",
+    "more stored than there is room for": "for (const k of 'ab') write(['store', cell, k, '1'.repeat(5e6)])",
     "a tool that nobody offered": "write(['call', cell, 1, 77, null])",
     "an image without a place": "write(['image', cell])",
     "half a frame and an end": "writeAll(new Uint8Array([200, 0, 0, 0, 1])); leave()",

@@ -58,14 +58,14 @@ async def test_answers_and_timers_of_a_cell_that_is_over_reach_no_other_cell(pat
         await root.start_child(ChildSpec("engine", process.run, restart=Restart.TEMPORARY))
         await heard.ready.wait()
         process.listener, process.cells = heard, 1
-        process.send(["run", 1, f"setTimeout(() => exit(), 1); {source}", TOOLS, []])
+        process.send(["run", 1, f"setTimeout(() => exit(), 1); {source}", TOOLS, [], 1024])
         await heard.until("call")
         process.send(["fire", 1, 1])
         await heard.until("done")
         await heard.rested.wait()
         heard.frames.clear()
         process.cells = 2
-        process.send(["run", 2, source, TOOLS, []])
+        process.send(["run", 2, source, TOOLS, [], 1024])
         await heard.until("call")
         process.write(encode_answer(1, 1, True, '"forged"'))
         process.send(["fire", 1, 1])
