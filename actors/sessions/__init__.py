@@ -1,6 +1,6 @@
 """Run code in sessions that survive the loss of the host that serves them, without running anything twice."""
 
-import actors.sessions._extra  # noqa: F401 - first, to say what to install in the place of a trace from its inside.
+from actors.sessions import _extra as _extra  # first, to say what to install in the place of a trace from its inside.
 from actors.sessions._cell import StartedCell as StartedCell
 from actors.sessions._delegate import Delegate as Delegate
 from actors.sessions._delegate import DelegateFailed as DelegateFailed

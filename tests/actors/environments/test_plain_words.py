@@ -109,7 +109,7 @@ def test_help_tells_each_option_with_its_real_default(
     options: type, user: Callable[..., object], real: Callable[..., object]
 ) -> None:
     """Seen failing for a default that was told wrongly, and for one that was not told."""
-    told = dict(re.findall(r"^        (\w+) \((.+?)\): ", options.__doc__ or "", re.MULTILINE))
+    told = dict(re.findall(r"^    (\w+) \((.+?)\): ", inspect.cleandoc(options.__doc__ or ""), re.MULTILINE))
     help_of_user = " ".join((user.__doc__ or "").split())
 
     assert {*told} == {*options.__annotations__}
