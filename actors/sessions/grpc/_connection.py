@@ -86,6 +86,8 @@ class Connection:
         self._last_number: int | None = None
         self._calls: trio.Nursery | None = None
         self._arrived: list[Callable[[], object]] = []
+        # Requests that came whole in the bytes that are looked at just now: they count as streams.
+        self._whole_waiting = 0
         # What `flush` could not write, and whether the writer is writing: one of them writes at a time.
         self._unsent, self._sending = bytearray(), False
 
@@ -322,8 +324,7 @@ class Connection:
 
     def request_arrived(self, number: int, headers: Headers) -> None:
         """Open a stream for a request, or refuse it."""
-        refused = self._last_number is not None and number > self._last_number
-        if refused or len(self.streams) >= self.limits.concurrent_calls_max or self._accept is None:
+        if self._is_refused(number) or self._accept is None:
             self._http2.reset_stream(number, ErrorCodes.REFUSED_STREAM)
             self._http2.retire(number)
             self.nuisance()
@@ -332,13 +333,26 @@ class Connection:
         self.streams[number] = stream
         self._accept(self, stream, headers)
 
+    def _is_refused(self, number: int) -> bool:
+        """Say whether a request comes after the last that is taken, or there are enough already."""
+        late = self._last_number is not None and number > self._last_number
+        return late or len(self.streams) + self._whole_waiting >= self.limits.concurrent_calls_max
+
     def whole_arrived(self, request: WholeRequest) -> None:
-        """Answer a request that came whole, once all that came with it was looked at."""
+        """Answer a request that came whole, once all that came with it was looked at, or refuse it."""
+        if self._is_refused(request.number):
+            self._http2.refuse_whole(request)
+            self.nuisance()
+            return
+        self._whole_waiting += 1
         self._arrived.append(functools.partial(self._begin_whole, request))
 
     def _begin_whole(self, request: WholeRequest) -> None:
+        self._whole_waiting -= 1
         if self._http2.is_waited_for(request):
             self._answer_whole(self, request)
+        else:
+            self._http2.retire(request.number)
 
     def broken_off(self, stream: Stream, status: Status, code: ErrorCodes) -> None:
         """Give up on a stream whose peer broke the rules."""

@@ -35,15 +35,26 @@ _DATA, _HEADERS, _WINDOW, _CONTINUATION = 0, 1, 8, 9
 _WINDOW_BYTES, _WINDOW_MAX = _HEAD_BYTES + 4, 2**31 - 1
 _SERVER_OPEN: Final = ConnectionState.SERVER_OPEN
 _OPEN: Final = (_SERVER_OPEN, ConnectionState.CLIENT_OPEN)
-_END_STREAM, _END_HEADERS = 0x1, 0x4
+_END_STREAM, _END_HEADERS, _RESERVED = 0x1, 0x4, 0x80
 # Streams on which data may be sent, and on which sending it changes nothing.
 _SENDING: Final = (StreamState.OPEN, StreamState.HALF_CLOSED_REMOTE)
+# Streams on which the peer may still say something.
+_RECEIVING: Final = (StreamState.OPEN, StreamState.HALF_CLOSED_LOCAL)
 # Told the place and end of a frame, notes the events and says how far it came.
 Taker = Callable[[bytes, int, int, list[Event]], int]
 
 
 def _frame_head(size: int, kind: int, flags: int, number: int) -> bytes:
     return _HEAD.pack(size >> 16, size & 0xFFFF, kind, flags, number)
+
+
+def _without_reserved_bits(data: bytes, at: int) -> bytes:
+    """Clear the first bit of the stream of every frame from a place on: it means nothing (RFC 9113, 4.1)."""
+    cleared = bytearray(data)
+    while at + _HEAD_BYTES <= len(cleared):
+        cleared[at + 5] &= ~_RESERVED
+        at += _HEAD_BYTES + int.from_bytes(cleared[at : at + 3])
+    return bytes(cleared)
 
 
 class Http2(H2Connection):
@@ -199,6 +210,8 @@ class Http2(H2Connection):
         # `others` is where the frames begin that h2 takes apart itself: all but those that `_plain` names.
         at = others = 0
         while (after := self._frame_end(data, at)) <= len(data):
+            if data[at + 5] & _RESERVED:
+                data = _without_reserved_bits(data, at)
             plain = self._plain.get(data[at + 3] << 8 | data[at + 4])
             if plain is not None:
                 if others < at:
@@ -238,7 +251,7 @@ class Http2(H2Connection):
         if stream is None and not self.config.client_side and number > self.highest_inbound_stream_id and number & 1:
             self._pass(ConnectionInputs.RECV_HEADERS)
             stream = self._begin_new_stream(number, AllowedStreamIDs.ODD)
-        elif stream is None or stream.closed:
+        elif stream is None or stream.state_machine.state not in _RECEIVING:
             events += self.receive_data(data[at:after])
             return after
         try:
@@ -251,7 +264,7 @@ class Http2(H2Connection):
 
     def _receive_plain_data(self, data: bytes, at: int, after: int, events: list[Event]) -> int:
         stream = self.streams.get(int.from_bytes(data[at + 5 : at + _HEAD_BYTES]))
-        if stream is None or stream.closed or self._within_block:
+        if stream is None or stream.state_machine.state not in _RECEIVING or self._within_block:
             # Not plain after all: h2 knows what to answer.
             events += self.receive_data(data[at:after])
             return after
@@ -273,6 +286,7 @@ class Http2(H2Connection):
     def _receive_window(self, data: bytes, at: int, after: int, events: list[Event]) -> int:
         """Take a larger window; h2 takes whatever is wrong with one."""
         number, more = _WINDOW_UPDATE.unpack_from(data, at + 5) if after - at == _WINDOW_BYTES else (0, 0)
+        more &= _WINDOW_MAX
         stream = self.streams.get(number)
         grows: Http2 | H2Stream | None = stream if number else self
         room = 0 if grows is None or (stream and stream.closed) else _WINDOW_MAX - grows.outbound_flow_control_window
@@ -303,6 +317,6 @@ def _settings(client: bool, limits: Limits) -> dict[SettingCodes, int]:
 def _announce_goaway(frame: GoAwayFrame) -> tuple[list[Frame], list[Event]]:
     event = ConnectionTerminated()
     event.error_code = cast("ErrorCodes", frame.error_code)
-    event.last_stream_id = frame.last_stream_id
+    event.last_stream_id = frame.last_stream_id & ALL_STREAMS
     event.additional_data = frame.additional_data or None
     return [], [event]

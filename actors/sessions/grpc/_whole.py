@@ -2,14 +2,16 @@
 
 Most small calls are like that: headers that came before, one message in one frame, an answer that needs no waiting.
 h2's stream with its state machine would cost more than all the rest of them. Whatever is not exactly so goes the long
-way, and a request can go over to it until it is answered (`tests/actors/sessions/grpc/test_whole.py`).
+way, and a request can go over to it until it is answered (`tests/actors/sessions/grpc/test_whole.py`). It does so when
+anything comes behind it that h2 must judge: h2 sees a stream for every request that waits.
 """
 
 import struct
 from collections.abc import Callable
-from typing import Final, cast
+from typing import Any, Final, cast
 
 from h2.connection import ConnectionState
+from h2.errors import ErrorCodes
 from h2.events import Event, StreamReset
 from h2.stream import H2Stream, StreamClosedBy
 
@@ -48,7 +50,8 @@ class WholeHttp2(Http2):
         super().__init__(client=client, limits=limits)
         self.at_once: Callable[[Headers], object] = lambda _: None
         """Says what serves requests with these headers at once, or None. Asked once for each header block."""
-        self._whole: dict[int, WholeRequest] = {}  # Those that are not answered yet.
+        # Those that are not answered yet and have no stream.
+        self._whole: dict[int, WholeRequest] = {}
         self._plain[_HEADERS << 8 | _END_HEADERS] = self._receive_request
         self._plain[_RESET << 8] = self._receive_reset
         self._message_limit, self._stream_window = limits.message_bytes_max, limits.stream_window_bytes
@@ -74,7 +77,7 @@ class WholeHttp2(Http2):
         if found is None or len(data) < body + _HEAD_BYTES:
             return None, 0
         if data[body + 3] == _WINDOW and data[body + 5 : body + _HEAD_BYTES] == number:
-            more = int.from_bytes(data[body + _HEAD_BYTES : body + _WINDOW_BYTES])
+            more = int.from_bytes(data[body + _HEAD_BYTES : body + _WINDOW_BYTES]) & _WINDOW_MAX
             if data[body : body + 3] != _WINDOW_SIZE or not more or len(data) < body + _WINDOW_BYTES + _HEAD_BYTES:
                 return None, 0
             body += _WINDOW_BYTES
@@ -122,13 +125,41 @@ class WholeHttp2(Http2):
             events += self.receive_data(data[at:after])
         return after
 
+    def receive_data(self, data: Any) -> list[Event]:
+        """Let h2 take frames: it must find a stream for each request that waits, as if it had opened that itself."""
+        for request in [*self._whole.values()]:
+            self.open_whole(request)
+        return super().receive_data(data)
+
+    def _receive_window(self, data: bytes, at: int, after: int, events: list[Event]) -> int:
+        """Take a larger window that came behind a request."""
+        request = self._whole.get(int.from_bytes(data[at + 5 : at + _HEAD_BYTES]))
+        if request is None or after - at != _WINDOW_BYTES:
+            return super()._receive_window(data, at, after, events)
+        more = int.from_bytes(data[at + _HEAD_BYTES : after]) & _WINDOW_MAX
+        if not more or self.peer_stream_window + request.more_window + more > _WINDOW_MAX:
+            events += self.receive_data(data[at:after])
+        else:
+            request.more_window += more
+        return after
+
     def is_waited_for(self, request: WholeRequest) -> bool:
         """Whether the caller still wants an answer and has none."""
-        return request.number in self._whole
+        stream = self.streams.get(request.number)
+        return request.number in self._whole or (stream is not None and not stream.closed)
+
+    def refuse_whole(self, request: WholeRequest) -> None:
+        """Say that nobody looked at a request, unless its caller has left."""
+        if self.is_waited_for(request):
+            self.open_whole(request)
+            self.reset_stream(request.number, ErrorCodes.REFUSED_STREAM)
+        self.retire(request.number)
 
     def write_whole(self, request: WholeRequest, head: Fields, payload: bytes, closing: Fields) -> bool:
         """Write the whole answer if there is room for it; False if a stream is needed to wait for room."""
         number, size = request.number, len(payload) + PREFIX_BYTES
+        if number not in self._whole:
+            return False  # It has a stream by now.
         stream_window = self.peer_stream_window + request.more_window
         if size > min(self.outbound_flow_control_window, stream_window, self.max_outbound_frame_size):
             return False
@@ -149,8 +180,9 @@ class WholeHttp2(Http2):
         return True
 
     def open_whole(self, request: WholeRequest) -> None:
-        """Open the stream that such a request would have had."""
-        del self._whole[request.number]
+        """Open the stream that such a request would have had, unless it has one."""
+        if self._whole.pop(request.number, None) is None:
+            return
         self._closed_streams.pop(request.number, None)
         stream = H2Stream(
             request.number,
