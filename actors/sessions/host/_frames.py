@@ -10,6 +10,9 @@ from typing import Any, Final
 
 FRAME_BYTES_MAX: Final = 160 * 1024 * 1024
 """Room for 65 MiB of text with escapes; a longer frame is a fault of the process."""
+TURN_WORK_MAX: Final = 2048
+"""What is taken of one process before others have their turn, counted in texts; any other frame is as much as eight."""
+_TEXT_WORK, _OTHER_WORK = 1, 8
 _LENGTH_BYTES: Final = 4
 _HEAD: Final = struct.Struct("<IBI")  # Length, letter, cell.
 _ANSWER: Final = struct.Struct("<IBIII")  # And the call, and whether it went well.
@@ -42,9 +45,14 @@ def encode_answer(cell: int, call_id: int, good: bool, text: str) -> bytes:
 
 
 class FrameDecoder:
-    """Takes bytes in any pieces and gives whole frames; texts that follow each other come as one, as UTF-8."""
+    """Takes bytes in any pieces and gives whole frames; texts that follow each other come as one, as UTF-8.
+
+    It gives so many at a time: while there are `more`, feed it nothing to have them.
+    """
 
     def __init__(self) -> None:
+        self.more: bool = False
+        """Whether frames are held that came whole."""
         self._held: list[bytes] = []
         self._held_bytes = 0
         self._needed = 0  # Nothing can be made of what is held before it is so much.
@@ -56,8 +64,9 @@ class FrameDecoder:
             BadFrame: Nothing that follows can be trusted.
         """
         if self._held:
-            self._held.append(data)
-            self._held_bytes += len(data)
+            if data:
+                self._held.append(data)
+                self._held_bytes += len(data)
             if self._held_bytes < self._needed:
                 return []
             data, self._held = b"".join(self._held), []
@@ -70,9 +79,10 @@ class FrameDecoder:
         return frames
 
     def _read(self, data: bytes, frames: list[Frame]) -> None:
-        at, size = 0, len(data)
-        while (end := self._end_of_frame(data, at, size)) <= size:
+        at, size, work = 0, len(data), 0
+        while (end := self._end_of_frame(data, at, size)) <= size and work < TURN_WORK_MAX:
             _, letter, cell = _HEAD.unpack_from(data, at)
+            work += _TEXT_WORK if letter == _TEXT else _OTHER_WORK
             if letter != _TEXT:
                 frames.append(_parse(letter, cell, data[at + _LENGTH_BYTES : end]))
             elif frames and frames[-1][:2] == ["texts", cell]:
@@ -80,7 +90,7 @@ class FrameDecoder:
             else:
                 frames.append(["texts", cell, [_checked(data[at + _HEAD.size : end])]])
             at = end
-        self._needed = end - at
+        self._needed, self.more = end - at, end <= size
         if at < size:
             self._held.append(data[at:])
             self._held_bytes = size - at

@@ -138,12 +138,19 @@ class EngineProcess:
                 return
             # Room is made for every read anew: much of it only while there is much to read.
             size = _PIPE_BYTES if len(data) == size else _READ_BYTES
-            before, after = self.around_reads or _NOTHING
-            before()
-            try:
-                self._take(data)
-            finally:
-                after()
+            self._take_told(data)
+            while self._decoder.more:
+                # A process that says much at a time takes as many turns; others have theirs between.
+                await trio.lowlevel.checkpoint()
+                self._take_told(b"")
+
+    def _take_told(self, data: bytes) -> None:
+        before, after = self.around_reads or _NOTHING
+        before()
+        try:
+            self._take(data)
+        finally:
+            after()
 
     def _take(self, data: bytes) -> None:
         broken = False
@@ -251,12 +258,18 @@ class EngineProcess:
         stdout = None if self._process is None else self._process.stdout
         if isinstance(stdout, trio.lowlevel.FdStream):
             try:
+                self._take_all(b"")
                 for _ in range(16):
                     if not (data := os.read(stdout.fileno(), _PIPE_BYTES)):
                         return
-                    self._take(data)
+                    self._take_all(data)
             except (BlockingIOError, OSError):
                 return
+
+    def _take_all(self, data: bytes) -> None:
+        self._take(data)
+        while self._decoder.more:
+            self._take(b"")
 
     async def _reap(self) -> None:
         if self._process is None:

@@ -16,6 +16,7 @@
   const { indexOf, slice, trim, toLowerCase, startsWith, split, includes, replace, toWellFormed } = String.prototype;
   const { charCodeAt } = String.prototype;
   const { get, set, delete: remove, has } = Map.prototype;
+  const sizeOf = Object.getOwnPropertyDescriptor(Map.prototype, 'size').get;
   const bind = Function.prototype.bind;
   const iterator = Symbol.iterator;
   const code = bind.call(Function.prototype.call, charCodeAt);
@@ -299,6 +300,23 @@
     for await (const result of settled(iterable)) await emit(result);
   }
 
+  // ---- calls that the host need not hear of: more wait for their answers than it ever lets wait
+
+  const WAITING_MAX = 8192;
+  let turnedAway;
+
+  function tooMany() { // Refused as the host does it, and like there not before others have had their answers.
+    if (turnedAway === undefined) {
+      const rejects = turnedAway = [], id = ++timers;
+      apply(set, callbacks, [id, () => {
+        turnedAway = undefined;
+        for (let i = 0; i < rejects.length; i++) rejects[i]('code-mode session has too many pending delegate calls');
+      }]);
+      say('timer', id, 0);
+    }
+    return new Future((resolve, reject) => { turnedAway[turnedAway.length] = reject; });
+  }
+
   // ---- the helpers, in the order in which a cell finds them
 
   const tools = {}, list = [];
@@ -309,6 +327,7 @@
       if (over) throw gone;
       const json = input === undefined ? undefined : jsonOf(input);
       const id = ++calls;
+      if (apply(sizeOf, waiting, []) >= WAITING_MAX) return tooMany();
       const answer = new Future((resolve, reject) => { apply(set, waiting, [id, [resolve, reject]]); });
       say('call', id, i, json);
       return answer;

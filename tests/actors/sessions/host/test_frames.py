@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.sessions.host._frames import FRAME_BYTES_MAX, BadFrame, Frame, FrameDecoder, encode, encode_answer
+from actors.sessions.host._frames import (
+    FRAME_BYTES_MAX,
+    TURN_WORK_MAX,
+    BadFrame,
+    Frame,
+    FrameDecoder,
+    encode,
+    encode_answer,
+)
 
 
 def letter(kind: bytes, cell: int, text: bytes, *numbers: int) -> bytes:
@@ -46,8 +54,21 @@ def test_frames_come_out_whole_and_in_order_however_the_bytes_are_cut(
     for cut in [*sorted(cut for cut in cuts if cut < len(data)), len(data)]:
         read += decoder.feed(data[at:cut])
         at = cut
+        while decoder.more:
+            read += decoder.feed(b"")
 
     assert joined(read) == [frame for _, frame in written]
+
+
+@pytest.mark.parametrize(("one", "most"), [(WRITTEN[1], TURN_WORK_MAX), (WRITTEN[3], TURN_WORK_MAX // 8)])
+def test_only_so_much_is_given_at_a_time_and_the_rest_when_asked_for(one: tuple[bytes, Frame], most: int) -> None:
+    decoder, number = FrameDecoder(), 2 * most + 3
+    turns = [len(joined(decoder.feed(one[0] * number + one[0][:7])))]
+    while decoder.more:
+        turns.append(len(joined(decoder.feed(b""))))
+
+    assert turns == [most, most, 3]
+    assert joined(decoder.feed(one[0][7:])) == [one[1]]
 
 
 @pytest.mark.parametrize(
