@@ -112,7 +112,7 @@ def test_a_run_that_lacks_something_is_one_line(given: str, capsys: pytest.Captu
         ("serve --registy U", "there is no option --registy"),
         ("executor --registy U", "there is no option --registy; perhaps --registry is meant"),
         ("executor --reg U", "there is no option --reg; perhaps --registry is meant"),
-        ("codemode-host --cert F", "there is no option --cert; perhaps --tls-certificate is meant"),
+        ("codemode-host --cert F", "there is no option --cert; perhaps --certificate is meant"),
         ("serve --token F", "perhaps --token-file is meant"),
         ("serve --listen", "expected one argument"),
         ("serve --json --tok F", "there is no option --tok; perhaps --token-file is meant"),
