@@ -1,7 +1,8 @@
 """Physical connections by WebSocket after the handshake: frames, signs of life, and an end that waits for nobody.
 
 Whoever receives reads from the stream itself: there is no task and no queue between, which halves the cost of a small
-message (benchmarks/rendezvous.py). One task sends; whatever else is to be written waits for it.
+message (benchmarks/rendezvous.py). One task sends. Pings, pongs and the close wait for what it is writing and for no
+more: they lie in front of whatever is written next, so that a peer who takes its time hears that we live.
 """
 
 import os
@@ -116,6 +117,9 @@ class WebSocketConnection:
         self._frames_in_a_row = 0
         # Set while a frame is being written; who else wants to write waits.
         self._is_writing = False
+        # Control frames that wait for that: whoever writes next takes them along, in front. A few at most: one ping,
+        # one answer to a ping and one close.
+        self._control: list[bytes] = []
         self._writers = trio.lowlevel.ParkingLot()
         # What `send_now` has begun and `wait_free` will end.
         self._rest: memoryview | None = None
@@ -151,7 +155,10 @@ class WebSocketConnection:
         assert self.is_free, "only who finds the connection free may write now"
         masks = os.urandom(4 * len(frames))
         data = b"".join(
-            [encode_frame(Opcode.BINARY, frame, masks[4 * n : 4 * n + 4]) for n, frame in enumerate(frames)]
+            [
+                *self._take_control(),
+                *(encode_frame(Opcode.BINARY, frame, masks[4 * n : 4 * n + 4]) for n, frame in enumerate(frames)),
+            ]
         )
         try:
             sent = self._stream.send_some(data)
@@ -170,8 +177,8 @@ class WebSocketConnection:
             await self._write_in_turn(rest)
         while self._is_writing:
             await self._writers.park()
-        # Whoever waits behind us has its turn.
-        self._writers.unpark()
+        # Whoever waits behind us has its turn, unless we take along what it wanted to write.
+        self._writers.unpark_all()
         if self._lost is not None:
             raise ConnectionLost(*self._lost)
 
@@ -179,7 +186,11 @@ class WebSocketConnection:
         while self._is_writing:
             await self._writers.park()
         self._is_writing, self._torn = True, True
-        await self._write_in_turn(data)
+        await self._write_in_turn(b"".join([*self._take_control(), data]))
+
+    def _take_control(self) -> list[bytes]:
+        control, self._control = self._control, []
+        return control
 
     async def _write_in_turn(self, data: bytes | memoryview) -> None:
         try:
@@ -192,7 +203,7 @@ class WebSocketConnection:
             raise self._loss(DisconnectReason.WRITE_ERROR) from None
         finally:
             self._is_writing = False
-            self._writers.unpark()
+            self._writers.unpark_all()
 
     async def receive(self) -> bytes | str:
         """Wait for the next message."""
@@ -264,8 +275,14 @@ class WebSocketConnection:
             self._start_soon(self._write_aside, data)
 
     async def _write_aside(self, data: bytes) -> None:
+        """Write a control frame, or have it written by whoever writes next."""
+        self._control.append(data)
+        while data in self._control and self._is_writing:
+            await self._writers.park()
+        if data not in self._control:
+            return
         try:
-            await self._write(data)
+            await self._write(b"")
         except ConnectionLost:
             return  # Whoever reads or writes learns of it.
 

@@ -3,6 +3,7 @@
 import socket
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 
 import attrs
 import pytest
@@ -13,7 +14,7 @@ from actors.relay import ConnectionLost, DisconnectReason, MessageTooLarge, Rela
 from actors.relay._outgoing import Outgoing
 from actors.relay._schedule import Lane, LaneFailed
 from actors.relay._websocket import ListeningStream
-from actors.websocket import FrameDecoder, WholeMessage
+from actors.websocket import FrameDecoder, Opcode, Ping, Pong, WholeMessage, encode_frame
 
 LIMITS = RelayLimits(close_s=0.02)
 
@@ -171,6 +172,57 @@ async def test_what_the_system_does_not_take_at_once_follows_before_everything_e
     assert connection.is_free
     await trio.aclose_forcefully(theirs)
     await connection.close()
+
+
+async def test_pings_and_pongs_go_between_the_pieces_of_a_stream_without_end(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    """Seen to fail when who waits behind the writing task only has its turn: the next piece was always faster."""
+    limits = attrs.evolve(LIMITS, ping_interval_s=5.0, silence_s=60.0)
+    near, far = trio.testing.memory_stream_pair()
+    assert isinstance(near.send_stream, trio.testing.MemorySendStream)
+    may_take, deliver = trio.Semaphore(0), near.send_stream.send_all_hook
+
+    async def take_one() -> None:
+        await may_take.acquire()
+        assert deliver is not None
+        await deliver()
+
+    near.send_stream.send_all_hook = take_one
+    connection = WebSocketConnection(ListeningStream(near), b"", limits)
+    outgoing = Outgoing(limits, _fail)
+    lane = Lane("stream", bytes, limits)
+    outgoing.schedule.open_lane(lane)
+
+    async def feed() -> None:
+        while True:
+            await outgoing.send(lane, bytes(60_000), None, lambda: None)
+
+    async def read() -> None:
+        while True:
+            await connection.receive()
+
+    async with trio.open_nursery() as nursery:
+        connection.answer_from(nursery)
+        for task in (feed, read, partial(outgoing.run, connection), partial(connection.keep_alive, nursery)):
+            nursery.start_soon(task)
+        await trio.testing.wait_all_tasks_blocked()
+        await far.send_all(encode_frame(Opcode.PING, b"are you there?"))
+        await trio.sleep(6)
+        seen: list[object] = []
+        decoder = FrameDecoder(message_bytes_max=limits.max_frame_bytes, from_client=True)
+        for _ in range(3):
+            may_take.release()
+            await trio.testing.wait_all_tasks_blocked()
+            decoder.feed(await far.receive_some())
+            while (event := decoder.next_event()) is not None:
+                seen.append(event)
+        nursery.cancel_scope.cancel()
+
+    bulk = [number for number, event in enumerate(seen) if isinstance(event, WholeMessage)]
+    pong, ping = seen.index(Pong(b"are you there?")), seen.index(Ping(b""))
+    assert bulk[0] < pong < bulk[-1], "behind what was being written, before what was not"
+    assert ping == pong + 1
 
 
 async def test_a_broken_connection_is_told_to_whoever_waits_for_it() -> None:
