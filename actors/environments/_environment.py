@@ -151,6 +151,7 @@ class Environment(Handle):
             ConnectFailed: The look-up failed, and the session is as it was; or the attempt failed or was superseded.
             EnvironmentUnavailable: Its gate failed or was abandoned.
             EnvironmentClosed: It was closed.
+            MailboxFull: More refreshes wait for a link that ends slowly than there is room for. This one did nothing.
             ActorsError: The executor did not answer.
 
         Cancelled:
