@@ -242,9 +242,12 @@ async def test_what_was_handed_over_does_not_outlive_the_executor(nap: str) -> N
 
 async def test_beyond_the_limit_the_oldest_that_was_handed_over_is_killed(nap: str) -> None:
     async with real_client(limits=Limits(drain_s=0.1, leftovers_max=1)) as (client, _):
+        pids: list[int] = []
         for name in ("old", "new"):
             await client.start(name, SH, "-c", f"{nap} & exit 0", env=PATH)
-        oldest, newest = [(await client.finish(name))["survivors"][0]["pid"] for name in ("old", "new")]
+            # One after the other: of two that end at once either may be handed over first.
+            pids.append((await client.finish(name))["survivors"][0]["pid"])
+        oldest, newest = pids
         await process_end(oldest)
 
         assert alive_with(nap) == [newest]
