@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NoReturn, Protocol
 
-from trio.lowlevel import current_task
+from trio.lowlevel import Task, current_task
 
 from actors._endings import ending_of, forget_locals, gone_text, without_cancellation
 from actors._errors import ActorGone
@@ -22,7 +22,7 @@ from actors._mailbox import Mailbox, OnRestart
 from actors._messages import Down, Ending
 from actors._queue import EMPTY
 from actors._statistics import Statistics
-from actors._sweeper import sweeper_of_this_run
+from actors._sweeper import Sweeper, sweeper_of_this_run
 from supervision import Restart
 
 __all__ = ["Seat", "Stoppable"]
@@ -63,21 +63,22 @@ class Seat(Mail):
         args: Sequence[Any] = (),
     ) -> None:
         super().__init__(mailbox.capacity, mailbox.when_full)
-        self.name = name
+        self.name: str = name
         # What every generation is made with, and of.
         self.make: Callable[..., Any] = make
         self.args: Sequence[Any] = args
         self.on_restart: OnRestart = mailbox.on_restart
         self.restart: Restart = restart
         self.child: Stoppable | None = None
-        self.sweeper = sweeper_of_this_run()
-        self.task = self.waiter = None
-        self.generation = 0
+        self.sweeper: Sweeper = sweeper_of_this_run()
+        self.task: Task | None = None
+        self.waiter: Task | None = None
+        self.generation: int = 0
         # Up: started, and not yet left. Stop asked: for good, by a holder of a reference.
         self.up: bool = False
         self.stop_asked: bool = False
-        self.gone = False
-        self.end_seen = NO_END
+        self.gone: bool = False
+        self.end_seen: tuple[Ending, BaseException | None] = NO_END
         # Whom to tell of the end, and whose end this actor wants to hear of.
         self.watchers: dict[Callable[[Down], None], None] | None = None
         self.watching: dict[Seat, Callable[[Down], None]] | None = None

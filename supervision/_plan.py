@@ -44,6 +44,8 @@ class Plan(Judgement):
     """All decisions of one supervisor."""
 
     orders: list[Order]
+    commands: int
+    unanswered: int
 
     def handle(self, news: News, now_s: float) -> list[Order]:
         """Take in one piece of news and return what is to be done, in order."""

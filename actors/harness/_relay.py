@@ -52,7 +52,8 @@ class NoBundleYet(Disconnected):
 
     def __init__(self, said: str) -> None:
         HarnessError.__init__(self, said)
-        self.reason = self.said = said
+        self.said: str = said
+        self.reason = said
 
 
 @final

@@ -37,10 +37,13 @@ class WholeRequest(Event):
     __slots__ = ("found", "headers", "message", "more_window", "number", "size")
 
     def __init__(self, number: int, headers: Headers, message: bytes, found: object, more_window: int) -> None:
-        self.number, self.headers, self.message, self.found = number, headers, message, found
+        self.number: int = number
+        self.headers: Headers = headers
+        self.message: bytes = message
+        self.found: object = found
         # What the caller has let its window grow by already.
-        self.more_window = more_window
-        self.size = len(message) + PREFIX_BYTES
+        self.more_window: int = more_window
+        self.size: int = len(message) + PREFIX_BYTES
 
 
 class WholeHttp2(Http2):

@@ -118,7 +118,7 @@ class Session:
         self._draining = False
         self.written: list[Callable[[], object]] = []
         """What writes out the messages that were queued just now."""
-        self.hears = False
+        self.hears: bool = False
         """Whether an engine process is being heard: what is queued meanwhile is written right after."""
         shelf.around_reads = self._hear, self._write_out
 
