@@ -21,7 +21,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "actors.protocol": set(),
     "actors.websocket": set(),
     "actors.blocks": set(),
-    "actors.relay": {"actors.noise", "actors.websocket"},
+    "actors.relay": {"actors.noise", "actors.websocket", "actors.blocks"},
     "actors.rendezvous": {"actors.relay", "actors.noise", "actors.websocket", "actors.blocks"},
     "actors.executor": {"actors.protocol", "actors.relay", "actors.noise", "actors.websocket", "actors.blocks"},
     "actors.harness": {"actors.protocol", "actors.relay", "actors.noise", "actors", "supervision", "actors.blocks"},

@@ -7,7 +7,7 @@ from pathlib import PurePath
 
 import trio
 
-from actors.blocks import block
+from actors.blocks import block, open_helpers
 from actors.executor._capability_requests import CapabilityRequests
 from actors.executor._channel import MessageChannel
 from actors.executor._connection import serve_connection
@@ -175,7 +175,6 @@ async def open_executor(
     information = with_http(information) if http else information
     counters = Counters()
     platform = information.platform_os or "linux"
-    failure: BaseException | None = None
     async with AsyncExitStack() as stack:
         roots = None if file_roots is None else [os.fspath(root) for root in file_roots]
         tree = stack.enter_context(open_file_tree(roots))
@@ -186,23 +185,17 @@ async def open_executor(
         access = HttpAccess(variables=variables, limits=limits, counters=counters, observer=observer)
         stack.push_async_callback(access.client.aclose)
         afterwards = stack.enter_context(ExitStack())
-        nursery = await stack.enter_async_context(trio.open_nursery())
+        nursery = await stack.enter_async_context(open_helpers())
         sessions = Sessions(nursery=nursery, launcher=launcher, limits=limits, counters=counters, observer=observer)
         afterwards.callback(sessions.kill_left_behind)
         nursery.start_soon(sessions.reminders.run)
-        try:
-            yield Executor(
-                sessions=sessions,
-                handlers={**environment_handlers(information), **requests.handlers()},
-                http=access if http else None,
-                files=Files(tree, limits=limits, platform=platform),
-                information=information,
-                limits=limits,
-                counters=counters,
-                observer=observer,
-            )
-        except BaseException as error:  # It goes on its way below, outside of our nursery: case P20.
-            failure = error
-        nursery.cancel_scope.cancel()
-    if failure is not None:
-        raise failure
+        yield Executor(
+            sessions=sessions,
+            handlers={**environment_handlers(information), **requests.handlers()},
+            http=access if http else None,
+            files=Files(tree, limits=limits, platform=platform),
+            information=information,
+            limits=limits,
+            counters=counters,
+            observer=observer,
+        )

@@ -11,7 +11,7 @@ from itertools import count
 
 import trio
 
-from actors.blocks import block
+from actors.blocks import block, open_helpers
 from actors.executor._channel import CloseReason
 from actors.executor._errors import SpawnFailed
 from actors.executor._launching import LaunchedProcess, LaunchSpec, OutputEnd, Sighting
@@ -204,15 +204,8 @@ async def open_memory_launcher(
     programs: Mapping[str, Program], *, capacity_bytes: int = 64 * 1024
 ) -> AsyncGenerator[MemoryLauncher, None]:
     """Open a launcher for the duration of a block; what still runs at its end is cancelled."""
-    failure: BaseException | None = None
-    async with trio.open_nursery() as nursery:
-        try:
-            yield MemoryLauncher(nursery, programs, capacity_bytes=capacity_bytes)
-        except BaseException as error:  # It goes on its way below, outside of our nursery: case P20.
-            failure = error
-        nursery.cancel_scope.cancel()
-    if failure is not None:
-        raise failure
+    async with open_helpers() as nursery:
+        yield MemoryLauncher(nursery, programs, capacity_bytes=capacity_bytes)
 
 
 class MemoryChannel:

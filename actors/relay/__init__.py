@@ -7,7 +7,6 @@ sends and receives whole messages. What a message says is not known here.
 
 from actors.relay._admission import Cause as Cause
 from actors.relay._admission import Verdict as Verdict
-from actors.relay._background import open_background as open_background
 from actors.relay._budget import FailureBudget as FailureBudget
 from actors.relay._budget import Lots as Lots
 from actors.relay._connection import Dialer as Dialer
@@ -137,7 +136,6 @@ __all__ = [
     "encode_reset",
     "keep_executor_connected",
     "new_request_id",
-    "open_background",
     "open_harness_stream",
     "parse",
     "place_of",

@@ -13,7 +13,7 @@ import attrs
 import h11
 import trio
 
-from actors.relay._background import open_background
+from actors.blocks import open_helpers
 from actors.relay._errors import AddressUnusable, DialFailed, DialRefused
 from actors.relay._limits import RelayLimits
 from actors.relay._unreachable import silence_hint, why_unreachable
@@ -75,7 +75,7 @@ class WebSocketDialer:
         """
         connection = await self._connect(url)
         try:
-            async with open_background() as nursery:
+            async with open_helpers() as nursery:
                 nursery.start_soon(connection.keep_alive, nursery)
                 connection.answer_from(nursery)
                 yield connection

@@ -10,8 +10,8 @@ from typing import Protocol
 
 import trio
 
+from actors.blocks import open_helpers
 from actors.noise import Identity, Initiator, NoiseError, PublicKey, SecureChannel, stream_prologue
-from actors.relay._background import open_background
 from actors.relay._connection import Dialer, PhysicalConnection
 from actors.relay._errors import (
     ConnectionLost,
@@ -100,7 +100,7 @@ async def open_harness_stream(
     """
     bounds = limits or RelayLimits()
     end = _HarnessEnd(bundle, identity, bounds, stream_id or str(uuid.uuid4()))
-    async with dialer.dial(bundle.websocket_url) as connection, open_background() as nursery:
+    async with dialer.dial(bundle.websocket_url) as connection, open_helpers() as nursery:
         stream = await end.shake_hands(connection)
         # Somebody has to write the goodbye, also when all around is cancelled.
         loops = trio.CancelScope(shield=True)

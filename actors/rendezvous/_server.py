@@ -14,8 +14,7 @@ import attrs
 import h11
 import trio
 
-from actors.blocks import block
-from actors.relay import open_background
+from actors.blocks import block, open_helpers
 from actors.rendezvous._counters import Counters, RendezvousStatistics
 from actors.rendezvous._endpoints import Endpoints
 from actors.rendezvous._http import HttpServerConnection
@@ -77,7 +76,7 @@ async def open_rendezvous(
     opened = list(listeners) if listeners is not None else await _listen(host, port, ssl_context)
     base = public_url or _base_url(opened, host, secure=ssl_context is not None)
     try:
-        async with open_background() as nursery:
+        async with open_helpers() as nursery:
             rendezvous = Rendezvous(base, TokenBook(known), bounds, fresh or _fresh, nursery)
             await nursery.start(rendezvous.serve, opened)
             yield rendezvous

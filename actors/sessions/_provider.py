@@ -7,7 +7,7 @@ from typing import Final
 import attrs
 import trio
 
-from actors.blocks import block
+from actors.blocks import block, open_helpers
 from actors.sessions._arguments import check_callable, check_kind
 from actors.sessions._binding import Binding
 from actors.sessions._delegate import DelegateFailed, Report, log_failure
@@ -197,21 +197,12 @@ async def open_provider(
     options = channel_options or ChannelOptions()
     limits = attrs.evolve(options.limits, oversize_status=oversize_status)
     options = attrs.evolve(options, limits=limits)
-    async with open_channel(url, options=options, ssl_context=ssl_context, dial=dial) as channel:
-        failure: BaseException | None = None
+    async with (
+        open_channel(url, options=options, ssl_context=ssl_context, dial=dial) as channel,
+        open_helpers() as nursery,
+    ):
+        home = _Home(channel, nursery, report, traceparent)
         try:
-            async with trio.open_nursery() as nursery:
-                home = _Home(channel, nursery, report, traceparent)
-                try:
-                    yield SessionProvider(home)
-                except BaseException as error:
-                    # Held, not swallowed: it is raised below, outside the nursery that would wrap it.
-                    failure = error
-                home.close()
-                nursery.cancel_scope.cancel()
-        except BaseException:
-            # A block that was only stopped by a fault of ours has nothing better to say.
-            if failure is None or isinstance(failure, trio.Cancelled):
-                raise
-        if failure is not None:
-            raise failure
+            yield SessionProvider(home)
+        finally:
+            home.close()

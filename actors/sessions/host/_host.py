@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 import attrs
 import trio
 
-from actors.blocks import block
+from actors.blocks import block, open_helpers
 from actors.sessions._arguments import check_kind, flag, not_negative, of_kind, positive, text_or_none
 from actors.sessions._wire import _methods as methods
 from actors.sessions._wording import oversize_status
@@ -306,18 +306,9 @@ async def open_host(listen: str, *, options: HostOptions | None = None) -> Async
 
 @asynccontextmanager
 async def _served(server: Server, listeners: Sequence[trio.abc.Listener[Any]]) -> AsyncGenerator[None, None]:
-    """Serve while the block runs; what it raises comes out as it is."""
-    failure: BaseException | None = None
-    async with trio.open_nursery() as nursery:
-        try:
-            await nursery.start(server.serve, listeners)
-            yield
-        except BaseException as error:
-            # Held, not swallowed: it is raised below, outside the nursery that would wrap it.
-            failure = error
-        nursery.cancel_scope.cancel()
-    if failure is not None:
-        raise failure
+    async with open_helpers() as nursery:
+        await nursery.start(server.serve, listeners)
+        yield
 
 
 async def serve_host(

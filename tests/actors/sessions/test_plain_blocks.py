@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 import trio
 
+from actors.blocks import open_helpers
 from actors.executor import open_executor, open_posix_launcher
 from actors.executor.testing import open_memory_launcher
-from actors.relay import open_background
 from actors.sessions import open_provider
 from actors.sessions.grpc import open_channel
 from actors.sessions.grpc.testing import MemoryNetwork
@@ -48,7 +48,7 @@ BLOCKS: dict[str, Block] = {
     "open_provider": lambda: open_provider("http://127.0.0.1:1"),
     "open_provider that cannot connect": lambda: open_provider("ftp://127.0.0.1"),
     "open_channel": lambda: open_channel("http://127.0.0.1:1"),
-    "open_background": open_background,
+    "open_helpers": open_helpers,
     "open_executor": open_executor,
     "open_posix_launcher": open_posix_launcher,
     "open_memory_launcher": lambda: open_memory_launcher({}),
