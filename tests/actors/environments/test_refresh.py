@@ -19,6 +19,8 @@ Mutants planted one at a time in the library, each seen killed here or in `test_
 15. `refresh` asks the provider while the gate is pending.
 """
 
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -31,7 +33,9 @@ from actors.environments import (
     ConnectionMoved,
     ConnectionState,
     ConnectProvider,
+    Environment,
     EnvironmentClosed,
+    EnvironmentManager,
     EnvironmentUnavailable,
     FixedEndpoint,
     Phase,
@@ -53,11 +57,35 @@ def open_world(connector: MemoryConnector | None = None, **options: Any):
     return open_manager_in_memory(connector=connector, noise=connector, **options)
 
 
-async def test_the_same_executor_keeps_its_session(autojump_clock) -> None:
-    connector, registry = MemoryConnector(), Registry()
+class Slow(MemoryConnector):
+    """Links that are given up take until they are let go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.unwind = trio.Event()
+
+    async def hold(self, request: Any, report: Any, /) -> None:
+        try:
+            await super().hold(request, report)
+        finally:
+            with trio.CancelScope(shield=True):
+                await self.unwind.wait()
+
+
+@asynccontextmanager
+async def connected(
+    connector: MemoryConnector | None = None,
+) -> AsyncGenerator[tuple[Environment, Registry, MemoryConnector, EnvironmentManager], None]:
+    """Set the scene of most tests: an environment of a registry whose first link is open, and what lies behind it."""
+    connector, registry = connector or MemoryConnector(), Registry()
     async with open_world(connector) as manager:
         environment = manager.upsert("tools", registry)
         await environment.wait_until_ready()
+        yield environment, registry, connector, manager
+
+
+async def test_the_same_executor_keeps_its_session(autojump_clock) -> None:
+    async with connected() as (environment, registry, connector, manager):
         watch = environment.subscribe_connection_state()
         await environment.refresh_connection()
 
@@ -74,10 +102,7 @@ async def test_the_same_executor_keeps_its_session(autojump_clock) -> None:
 async def test_another_executor_retires_the_session_and_gets_the_bundle_just_fetched(
     place: int, nursery, autojump_clock
 ) -> None:
-    connector, registry = MemoryConnector(), Registry()
-    async with open_world(connector) as manager:
-        environment = manager.upsert("tools", registry)
-        await environment.wait_until_ready()
+    async with connected() as (environment, registry, connector, manager):
         old = connector.links[0].client
         old.proceed = trio.Event()
         work = await start(nursery, lambda: environment.run(["sleep"]))
@@ -96,15 +121,6 @@ async def test_another_executor_retires_the_session_and_gets_the_bundle_just_fet
 
 
 async def test_what_ends_ends_at_once_and_those_who_watch_are_told_why(autojump_clock) -> None:
-    class Slow(MemoryConnector):
-        async def hold(self, request: Any, report: Any, /) -> None:
-            try:
-                await super().hold(request, report)
-            finally:
-                with trio.CancelScope(shield=True):
-                    await unwind.wait()
-
-    unwind = trio.Event()
     connector, registry = Slow(), Registry()
     async with open_world(connector) as manager, manager.events() as events, trio.open_nursery() as nursery:
         environment = manager.upsert("tools", registry)
@@ -122,7 +138,7 @@ async def test_what_ends_ends_at_once_and_those_who_watch_are_told_why(autojump_
         )
         causes = [reason.text for reason in environment.why().reasons]
         assert "exec-server executor was replaced" in causes
-        unwind.set()
+        connector.unwind.set()
         await refresh.well()
         assert watch.current is ConnectionState.CONNECTED
         moved: list[tuple[Phase, int, str | None]] = []
@@ -139,10 +155,7 @@ async def test_what_ends_ends_at_once_and_those_who_watch_are_told_why(autojump_
 
 
 async def test_the_bundle_is_used_once(nursery, autojump_clock) -> None:
-    connector, registry = MemoryConnector(), Registry()
-    async with open_world(connector) as manager:
-        environment = manager.upsert("tools", registry)
-        await environment.wait_until_ready()
+    async with connected() as (environment, registry, connector, _):
         registry.replace_executor()
         await environment.refresh_connection()
         connector.links[1].cut()
@@ -155,10 +168,7 @@ async def test_the_bundle_is_used_once(nursery, autojump_clock) -> None:
 
 
 async def test_a_look_up_that_fails_leaves_the_session_as_it_was(nursery, autojump_clock) -> None:
-    connector, registry = MemoryConnector(), Registry()
-    async with open_world(connector) as manager:
-        environment = manager.upsert("tools", registry)
-        await environment.wait_until_ready()
+    async with connected() as (environment, registry, connector, manager):
         registry.replace_executor()
         registry.failure = LinkCut("environment registry request failed (503): busy")
         error = await (await start(nursery, environment.refresh_connection)).error()
@@ -175,10 +185,7 @@ async def test_a_look_up_that_fails_leaves_the_session_as_it_was(nursery, autoju
 
 
 async def test_a_look_up_takes_10_s_at_most(nursery, autojump_clock) -> None:
-    connector, registry = MemoryConnector(), Registry()
-    async with open_world(connector) as manager:
-        environment = manager.upsert("tools", registry)
-        await environment.wait_until_ready()
+    async with connected() as (environment, registry, connector, _):
         registry.replace_executor()
         registry.holds = True
         began_s = trio.current_time()
@@ -204,10 +211,7 @@ async def test_a_look_up_takes_10_s_at_most(nursery, autojump_clock) -> None:
 async def test_an_answer_that_cannot_be_used_leaves_the_session_as_it_was(
     answer: Any, said: str, nursery, autojump_clock
 ) -> None:
-    connector, registry = MemoryConnector(), Registry()
-    async with open_world(connector) as manager:
-        environment = manager.upsert("tools", registry)
-        await environment.wait_until_ready()
+    async with connected() as (environment, registry, connector, _):
         registry.says = answer
         error = await (await start(nursery, environment.refresh_connection)).error()
 
@@ -220,10 +224,7 @@ async def test_an_answer_that_cannot_be_used_leaves_the_session_as_it_was(
 async def test_a_key_that_is_none_leaves_the_session_as_it_was(nursery, autojump_clock) -> None:
     import attrs
 
-    connector, registry = MemoryConnector(), Registry()
-    async with open_world(connector) as manager:
-        environment = manager.upsert("tools", registry)
-        await environment.wait_until_ready()
+    async with connected() as (environment, registry, connector, _):
         registry.says = attrs.evolve(bundle_of(0), executor_public_key=b"key")
         error = await (await start(nursery, environment.refresh_connection)).error()
 
@@ -232,10 +233,7 @@ async def test_a_key_that_is_none_leaves_the_session_as_it_was(nursery, autojump
 
 
 async def test_it_succeeds_only_when_the_executor_answers(nursery, autojump_clock) -> None:
-    connector, registry = MemoryConnector(), Registry()
-    async with open_world(connector) as manager:
-        environment = manager.upsert("tools", registry)
-        await environment.wait_until_ready()
+    async with connected() as (environment, _, connector, _):
         client = connector.links[0].client
         client.failure = LinkCut("exec-server rejected request (-32603): busy")
         assert await (await start(nursery, environment.refresh_connection)).error() is client.failure
@@ -289,26 +287,15 @@ async def test_an_attempt_under_way_is_superseded_and_can_never_install_itself(n
 
 
 async def test_an_attempt_that_its_actor_has_not_come_to_is_never_begun(nursery, autojump_clock) -> None:
-    class Slow(MemoryConnector):
-        async def hold(self, request: Any, report: Any, /) -> None:
-            try:
-                await super().hold(request, report)
-            finally:
-                with trio.CancelScope(shield=True):
-                    await unwind.wait()
-
-    unwind = trio.Event()
-    connector, registry = Slow(), Registry()
-    async with open_world(connector) as manager:
-        environment = manager.upsert("tools", registry)
-        await environment.wait_until_ready()
+    slow = Slow()
+    async with connected(slow) as (environment, registry, connector, _):
         registry.place = 1
         first = await start(nursery, environment.refresh_connection)
         registry.place = 2
         second = await start(nursery, environment.refresh_connection)
         assert "connection attempt was superseded" in str(await first.error())
         assert second.is_pending
-        unwind.set()
+        slow.unwind.set()
         await second.well()
 
         assert [link.request.attempt for link in connector.links] == [1, 3]
@@ -316,10 +303,7 @@ async def test_an_attempt_that_its_actor_has_not_come_to_is_never_begun(nursery,
 
 
 async def test_two_refreshes_that_find_the_same_executor_share_one_attempt(nursery, autojump_clock) -> None:
-    connector, registry = MemoryConnector(), Registry()
-    async with open_world(connector) as manager:
-        environment = manager.upsert("tools", registry)
-        await environment.wait_until_ready()
+    async with connected() as (environment, registry, connector, _):
         registry.replace_executor()
         connector.proceed = trio.Event()
         refreshes = [await start(nursery, environment.refresh_connection) for _ in range(3)]
@@ -333,10 +317,7 @@ async def test_two_refreshes_that_find_the_same_executor_share_one_attempt(nurse
 
 
 async def test_what_a_slow_look_up_saw_does_not_undo_what_a_later_one_found(nursery, autojump_clock) -> None:
-    connector, registry = MemoryConnector(), Registry()
-    async with open_world(connector) as manager:
-        environment = manager.upsert("tools", registry)
-        await environment.wait_until_ready()
+    async with connected() as (environment, registry, connector, _):
         registry.holds = True
         slow = await start(nursery, environment.refresh_connection)
         registry.holds = False
@@ -352,10 +333,7 @@ async def test_what_a_slow_look_up_saw_does_not_undo_what_a_later_one_found(nurs
 async def test_a_session_that_is_recovering_is_kept_for_the_same_executor_and_waited_for(
     nursery, autojump_clock
 ) -> None:
-    connector, registry = MemoryConnector(), Registry()
-    async with open_world(connector) as manager:
-        environment = manager.upsert("tools", registry)
-        await environment.wait_until_ready()
+    async with connected() as (environment, _, connector, _):
         connector.links[0].interrupt("no frame for 30 s")
         refresh = await start(nursery, environment.refresh_connection)
         assert refresh.is_pending
@@ -366,10 +344,7 @@ async def test_a_session_that_is_recovering_is_kept_for_the_same_executor_and_wa
 
 
 async def test_a_session_that_is_recovering_is_retired_for_another_executor(autojump_clock) -> None:
-    connector, registry = MemoryConnector(), Registry()
-    async with open_world(connector) as manager:
-        environment = manager.upsert("tools", registry)
-        await environment.wait_until_ready()
+    async with connected() as (environment, registry, connector, _):
         connector.links[0].interrupt("no frame for 30 s")
         registry.replace_executor()
         await environment.refresh_connection()
@@ -380,10 +355,7 @@ async def test_a_session_that_is_recovering_is_retired_for_another_executor(auto
 
 
 async def test_a_recovery_that_ends_badly_is_followed_by_an_attempt_of_its_own(nursery, autojump_clock) -> None:
-    connector, registry = MemoryConnector(), Registry()
-    async with open_world(connector) as manager:
-        environment = manager.upsert("tools", registry)
-        await environment.wait_until_ready()
+    async with connected() as (environment, _, connector, _):
         connector.links[0].interrupt()
         refresh = await start(nursery, environment.refresh_connection)
         connector.links[0].cut("recovery timed out after 25s")
@@ -394,10 +366,7 @@ async def test_a_recovery_that_ends_badly_is_followed_by_an_attempt_of_its_own(n
 
 async def test_whom_a_resumed_session_leads_to_is_whom_its_fresh_bundle_named(autojump_clock) -> None:
     """Its executor has registered anew meanwhile: what a refresh finds then is what is held."""
-    connector, registry = MemoryConnector(), Registry()
-    async with open_world(connector) as manager:
-        environment = manager.upsert("tools", registry)
-        await environment.wait_until_ready()
+    async with connected() as (environment, registry, connector, _):
         link = connector.links[0]
         registry.place = 2
         link.interrupt()
@@ -410,10 +379,7 @@ async def test_whom_a_resumed_session_leads_to_is_whom_its_fresh_bundle_named(au
 
 
 async def test_a_lost_session_is_not_kept_whoever_held_it(autojump_clock) -> None:
-    connector, registry = MemoryConnector(), Registry()
-    async with open_world(connector) as manager:
-        environment = manager.upsert("tools", registry)
-        await environment.wait_until_ready()
+    async with connected() as (environment, registry, connector, _):
         connector.links[0].cut("the peer is gone")
         await wait_all_tasks_blocked()
         await environment.refresh_connection()
@@ -445,10 +411,7 @@ async def test_a_refresh_installs_the_first_link_also_after_a_start_that_failed_
 async def test_a_refresh_whose_attempt_fails_says_so_and_the_next_operation_tries_again(
     nursery, autojump_clock
 ) -> None:
-    connector, registry = MemoryConnector(), Registry()
-    async with open_world(connector) as manager:
-        environment = manager.upsert("tools", registry)
-        await environment.wait_until_ready()
+    async with connected() as (environment, registry, connector, _):
         registry.replace_executor()
         connector.failures.append(ProtocolError("bad handshake"))
         error = await (await start(nursery, environment.refresh_connection)).error()
@@ -489,10 +452,7 @@ async def test_a_gate_that_failed_and_a_closed_environment_refuse(nursery, autoj
 
 
 async def test_closing_ends_a_look_up_at_once(nursery, autojump_clock) -> None:
-    registry = Registry()
-    async with open_world() as manager:
-        environment = manager.upsert("tools", registry)
-        await environment.wait_until_ready()
+    async with connected() as (environment, registry, _, _):
         registry.holds = True
         refresh = await start(nursery, environment.refresh_connection)
         began_s = trio.current_time()
@@ -505,10 +465,7 @@ async def test_closing_ends_a_look_up_at_once(nursery, autojump_clock) -> None:
 async def test_cancelling_a_look_up_changes_nothing_and_cancelling_later_leaves_the_attempt(
     nursery, autojump_clock
 ) -> None:
-    connector, registry = MemoryConnector(), Registry()
-    async with open_world(connector) as manager:
-        environment = manager.upsert("tools", registry)
-        await environment.wait_until_ready()
+    async with connected() as (environment, registry, connector, _):
         registry.replace_executor()
         registry.holds = True
         refresh = await start(nursery, environment.refresh_connection)
@@ -581,10 +538,7 @@ async def test_a_client_that_knows_no_retirement_is_stopped_all_the_same(autojum
                 held.remove(request.attempt)
 
     held: list[int] = []
-    registry = Registry()
-    async with open_world(Plain()) as manager:
-        environment = manager.upsert("tools", registry)
-        await environment.wait_until_ready()
+    async with connected(Plain()) as (environment, registry, _, _):
         registry.replace_executor()
         await environment.refresh_connection()
 
@@ -592,10 +546,7 @@ async def test_a_client_that_knows_no_retirement_is_stopped_all_the_same(autojum
 
 
 async def test_draining_waits_for_a_refresh(nursery, autojump_clock) -> None:
-    registry = Registry()
-    async with open_world() as manager:
-        environment = manager.upsert("tools", registry)
-        await environment.wait_until_ready()
+    async with connected() as (environment, registry, _, manager):
         registry.holds = True
         refresh = await start(nursery, environment.refresh_connection)
         drain = await start(nursery, manager.drain)
