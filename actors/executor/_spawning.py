@@ -11,7 +11,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Protocol
+from typing import Protocol, TypedDict, Unpack
 
 import trio
 
@@ -84,6 +84,17 @@ class _Offspring:
         self._close()
 
 
+class Start(TypedDict):
+    """What a child is started with, beside its arguments."""
+
+    executable: str
+    stdin: int
+    stdout: int
+    stderr: int
+    env: Mapping[str, str]
+    cwd: str
+
+
 class Spawner:
     """Starts children, a few at a time."""
 
@@ -94,17 +105,7 @@ class Spawner:
         self.started: int = 0
         """Children so far, of those that were started here."""
 
-    async def spawn(
-        self,
-        argv: Sequence[str],
-        *,
-        executable: str,
-        stdin: int,
-        stdout: int,
-        stderr: int,
-        env: Mapping[str, str],
-        cwd: str,
-    ) -> Child:
+    async def spawn(self, argv: Sequence[str], **start: Unpack[Start]) -> Child:
         """Start a child as the leader of a session and a group of its own.
 
         Raises:
@@ -116,27 +117,11 @@ class Spawner:
         """
         if not self._in_task:
             with no_thread_told():
-                return await trio.lowlevel.open_process(
-                    argv,
-                    executable=executable,
-                    stdin=stdin,
-                    stdout=stdout,
-                    stderr=stderr,
-                    env=env,
-                    cwd=cwd,
-                    start_new_session=True,
-                )
+                return await trio.lowlevel.open_process(argv, start_new_session=True, **start)
         await self._take_turn()
         # The system's answer is there at once; nobody else runs meanwhile, in a thread or here.
         process = subprocess.Popen(  # noqa: ASYNC220, S603 - see above; what to run is checked.
-            argv,
-            executable=executable,
-            stdin=stdin,
-            stdout=stdout,
-            stderr=stderr,
-            env=env,
-            cwd=cwd,
-            start_new_session=True,
+            argv, start_new_session=True, **start
         )
         self.started += 1
         return _Offspring(process, _handle_of(process.pid))
