@@ -18,12 +18,12 @@ from typing import Any
 from actors.noise import Identity, Initiator, PublicKey, stream_prologue
 from actors.relay import Data, Frame, Handshake, Reset, Resume, decode, encode
 from actors.websocket import FrameDecoder, Opcode, Part, Ping, WholeMessage, encode_frame
+from benchmarks._blocking import Asker, receive_some
 
 ENVIRONMENT = "measured"
 TOKEN = "a-token-for-measuring-only"
 _REGISTRATION = "registration-1"
 _ACCEPT_WITH = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
-_QUICKACK = getattr(socket, "TCP_QUICKACK", None)
 
 
 class Relay:
@@ -91,7 +91,7 @@ class Uplink:
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         head = b""
         while b"\r\n\r\n" not in head:
-            head += self._more()
+            head += receive_some(self._socket)
         head, _, early = head.partition(b"\r\n\r\n")
         found = re.search(rb"(?i)sec-websocket-key: *(\S+)", head)
         assert found is not None, "an executor dials with a WebSocket"
@@ -102,14 +102,6 @@ class Uplink:
         )
         self._decoder = FrameDecoder(message_bytes_max=16 * 1024 * 1024)
         self._decoder.feed(early)
-
-    def _more(self) -> bytes:
-        if _QUICKACK is not None:
-            self._socket.setsockopt(socket.IPPROTO_TCP, _QUICKACK, 1)
-        data = self._socket.recv(1024 * 1024)
-        if not data:
-            raise ConnectionError("the executor hung up")
-        return data
 
     def send(self, frames: list[bytes]) -> None:
         self._socket.sendall(b"".join([encode_frame(Opcode.BINARY, frame) for frame in frames]))
@@ -122,7 +114,7 @@ class Uplink:
                 case Ping(payload=payload):
                     self._socket.sendall(encode_frame(Opcode.PONG, payload))
                 case None:
-                    self._decoder.feed(self._more())
+                    self._decoder.feed(receive_some(self._socket))
                 case Part():
                     pass
                 case _:
@@ -134,7 +126,7 @@ class Uplink:
         return self._socket.fileno()
 
     def read_more(self) -> None:
-        self._decoder.feed(self._more())
+        self._decoder.feed(receive_some(self._socket))
 
     def messages(self) -> list[bytes]:
         """Give the messages that are there."""
@@ -155,7 +147,7 @@ class Uplink:
         self._socket.close()
 
 
-class RelayedConnection:
+class RelayedConnection(Asker):
     """One stream: what the plain client of `executor.py` is, over Noise."""
 
     def __init__(self, relay: Relay, resume: str | None = None) -> None:
@@ -170,7 +162,6 @@ class RelayedConnection:
         self._input = bytearray()
         self._at = 0
         self._seq = 0
-        self._next_id = 0
         self.session_id = self._greet({"clientName": "benchmark"} | ({"resumeSessionId": resume} if resume else {}))
         self.send({"method": "initialized"})
 
@@ -222,18 +213,3 @@ class RelayedConnection:
                 del held[:at]
                 self._at = 0
             held += self._channel.decrypt(self._wait_for(Data).payload)
-
-    def call(self, method: str, params: object) -> object:
-        self._next_id += 1
-        self.send({"id": self._next_id, "method": method, "params": params})
-        while True:
-            answer = json.loads(self.receive())
-            if answer.get("id") == self._next_id:
-                if "error" in answer:
-                    raise RuntimeError(answer["error"]["message"])
-                return answer["result"]
-
-    def wait_for(self, marker: bytes) -> None:
-        """Drop messages until one begins as this one does."""
-        while marker not in self.receive()[:64]:
-            pass

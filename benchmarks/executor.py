@@ -39,15 +39,15 @@ from pathlib import Path
 import attrs
 import psutil
 
+from benchmarks._blocking import Asker, receive_some
 from benchmarks._relayed import ENVIRONMENT, TOKEN, Relay, RelayedConnection
 
 FILE_BYTES = 16 * 1024 * 1024
 IN_FLIGHT = 64
 STATUS = b'{"id":7,"method":"environment/status","params":null}'
-_QUICKACK = getattr(socket, "TCP_QUICKACK", None)
 
 
-class Connection:
+class Connection(Asker):
     """A WebSocket client that does as little as it can."""
 
     def __init__(self, url: str) -> None:
@@ -66,22 +66,13 @@ class Connection:
         self._socket.sendall("\r\n".join([*lines, "", ""]).encode())
         self._input = bytearray()
         while (end := self._input.find(b"\r\n\r\n")) < 0:
-            self._more()
+            self._input += receive_some(self._socket)
         del self._input[: end + 4]
-        self._next_id = 0
         self.call("initialize", {"clientName": "benchmark"})
         self.send({"method": "initialized"})
 
     def close(self) -> None:
         self._socket.close()
-
-    def _more(self) -> None:
-        if _QUICKACK is not None:
-            self._socket.setsockopt(socket.IPPROTO_TCP, _QUICKACK, 1)
-        data = self._socket.recv(1024 * 1024)
-        if not data:
-            raise ConnectionError("the executor hung up")
-        self._input += data
 
     def send(self, message: object) -> None:
         self._socket.sendall(frame(json.dumps(message).encode()))
@@ -106,22 +97,7 @@ class Connection:
                 if is_text:
                     return message
                 continue
-            self._more()
-
-    def call(self, method: str, params: object) -> object:
-        self._next_id += 1
-        self.send({"id": self._next_id, "method": method, "params": params})
-        while True:
-            answer = json.loads(self.receive())
-            if answer.get("id") == self._next_id:
-                if "error" in answer:
-                    raise RuntimeError(answer["error"]["message"])
-                return answer["result"]
-
-    def wait_for(self, marker: bytes) -> None:
-        """Drop messages until one begins as this one does."""
-        while marker not in self.receive()[:64]:
-            pass
+            self._input += receive_some(self._socket)
 
 
 def frame(data: bytes) -> bytes:
