@@ -264,6 +264,19 @@ def test_the_reserved_bit_of_a_frame_means_nothing() -> None:
     assert [type(one) for one in server.receive(client.data_to_send())] == [WholeRequest]
 
 
+async def call_until_whole(client: Raw) -> None:
+    """Make the calls after which the next one can come whole."""
+    for _ in range(CALLS_BEFORE):
+        await client.status_of(await client.request(NOW, b"x"))
+
+
+def send_whole(client: Raw, message: bytes) -> int:
+    number = client.h2.get_next_available_stream_id()
+    client.h2.send_headers(number, [*REQUEST[:3], (":path", NOW.path), *REQUEST[3:]])
+    client.h2.send_data(number, message_prefix(len(message)) + message, end_stream=True)
+    return number
+
+
 async def serve_now(
     network: MemoryNetwork, nursery: trio.Nursery, seen: list[bytes], limits: Limits | None = None
 ) -> grpc.Server:
@@ -305,8 +318,7 @@ async def test_an_answer_waits_for_the_window_of_a_request_that_came_whole(
     """Seen to fail with: an answer written whatever the window; an answer that waits ended a second time, as late."""
     await serve_now(network, nursery, [])
     async with raw_client(network) as client:
-        for _ in range(CALLS_BEFORE):
-            await client.status_of(await client.request(NOW, b"x"))
+        await call_until_whole(client)
         client.h2.update_settings({h2.settings.SettingCodes.INITIAL_WINDOW_SIZE: 3})
         number = await client.request(NOW, b"four")
         await client.wait_for(h2.events.DataReceived, number)
@@ -324,12 +336,8 @@ async def test_a_request_and_its_reset_in_one_breath_reach_no_handler(
     seen: list[bytes] = []
     await serve_now(network, nursery, seen)
     async with raw_client(network) as client:
-        for _ in range(CALLS_BEFORE):
-            await client.status_of(await client.request(NOW, b"x"))
-        number = client.h2.get_next_available_stream_id()
-        client.h2.send_headers(number, [*REQUEST[:3], (":path", NOW.path), *REQUEST[3:]])
-        client.h2.send_data(number, message_prefix(4) + b"gone", end_stream=True)
-        client.h2.reset_stream(number, ErrorCodes.CANCEL)
+        await call_until_whole(client)
+        client.h2.reset_stream(send_whole(client, b"gone"), ErrorCodes.CANCEL)
         await client.flush()
         await client.status_of(await client.request(NOW, b"after"))
 
@@ -341,13 +349,9 @@ async def test_resets_of_whole_requests_are_counted_as_the_nuisance_they_are(
 ) -> None:
     await serve_now(network, nursery, [], Limits(resets_per_s_max=1, resets_burst_max=50))
     async with raw_client(network) as client:
-        for _ in range(CALLS_BEFORE):
-            await client.status_of(await client.request(NOW, b"x"))
+        await call_until_whole(client)
         for _ in range(200):
-            number = client.h2.get_next_available_stream_id()
-            client.h2.send_headers(number, [*REQUEST[:3], (":path", NOW.path), *REQUEST[3:]])
-            client.h2.send_data(number, message_prefix(0), end_stream=True)
-            client.h2.reset_stream(number, ErrorCodes.CANCEL)
+            client.h2.reset_stream(send_whole(client, b""), ErrorCodes.CANCEL)
         with contextlib.suppress(trio.BrokenResourceError):
             await client.flush()
         await client.wait_end()
@@ -358,20 +362,12 @@ async def test_resets_of_whole_requests_are_counted_as_the_nuisance_they_are(
     )
 
 
-def send_whole(client: Raw, message: bytes) -> int:
-    number = client.h2.get_next_available_stream_id()
-    client.h2.send_headers(number, [*REQUEST[:3], (":path", NOW.path), *REQUEST[3:]])
-    client.h2.send_data(number, message_prefix(len(message)) + message, end_stream=True)
-    return number
-
-
 async def test_a_window_behind_a_whole_request_makes_room_for_its_answer(
     network: MemoryNetwork, nursery: trio.Nursery
 ) -> None:
     await serve_now(network, nursery, [])
     async with raw_client(network) as client:
-        for _ in range(CALLS_BEFORE):
-            await client.status_of(await client.request(NOW, b"x"))
+        await call_until_whole(client)
         client.h2.update_settings({h2.settings.SettingCodes.INITIAL_WINDOW_SIZE: 3})
         await client.flush()
         await client.wait_for(h2.events.SettingsAcknowledged)
@@ -389,8 +385,7 @@ async def test_whole_requests_whose_answers_have_no_room_count_as_open_calls(
     seen: list[bytes] = []
     await serve_now(network, nursery, seen, Limits(concurrent_calls_max=5))
     async with raw_client(network) as client:
-        for _ in range(CALLS_BEFORE):
-            await client.status_of(await client.request(NOW, b"x"))
+        await call_until_whole(client)
         client.h2.update_settings({h2.settings.SettingCodes.INITIAL_WINDOW_SIZE: 0})
         await client.flush()
         await client.wait_for(h2.events.SettingsAcknowledged)
