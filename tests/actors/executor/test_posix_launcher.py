@@ -198,7 +198,9 @@ import sys, trio
 from actors.executor import open_posix_launcher, LaunchSpec
 async def main():
     async with open_posix_launcher() as launcher:
-        process = await launcher.launch(LaunchSpec(argv=("/bin/sh", "-c", "sleep 1000 & wait"), cwd="/"))
+        process = await launcher.launch(LaunchSpec(argv=("/bin/sh", "-c", "sleep 1000 & echo; wait"), cwd="/"))
+        with trio.fail_after(30):  # The shell has started its child by then.
+            await next(iter(process.outputs.values())).wait_readable()
         ended = await launcher.launch(LaunchSpec(argv=("/bin/true",), cwd="/"))
         await ended.wait()
         print(process.pid, flush=True)
