@@ -16,6 +16,7 @@ from actors._errors import MailboxDeadlock as MailboxDeadlock
 from actors._errors import MailboxFull as MailboxFull
 from actors._errors import MonitorNotOpen as MonitorNotOpen
 from actors._errors import NotAQuestion as NotAQuestion
+from actors._errors import NotAwaited as NotAwaited
 from actors._errors import NotInThisRun as NotInThisRun
 from actors._errors import NotOnStage as NotOnStage
 from actors._errors import Refusal as Refusal
@@ -73,6 +74,7 @@ __all__ = [
     "MonitorNotOpen",
     "NextEvent",
     "NotAQuestion",
+    "NotAwaited",
     "NotInThisRun",
     "NotOnStage",
     "OnRestart",

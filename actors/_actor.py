@@ -2,7 +2,7 @@
 
 import inspect
 from types import FunctionType
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Final, Generic, TypeVar
 
 from actors._errors import InvalidOption, NotOnStage
 from actors._messages import Down
@@ -59,6 +59,13 @@ class Performer:
         seat_of(self).watch_for(seat_behind(other))
 
 
+# How to start what would have been right elsewhere, by the method that its author wrote.
+_STARTED_BY: Final = {
+    "handle": "; this one handles messages, and is started by spawn()",
+    "carry_out": "; this one carries out what a machine orders, and is started by spawn_machine()",
+}
+
+
 class Actor(Performer, Generic[M]):
     """Handle messages of type `M`, one at a time, in the order they came.
 
@@ -106,7 +113,8 @@ def check_performer(made: type[Any], base: type[Performer]) -> None:
     part: str = vars(role)["_part"]
     if not issubclass(made, base) or role is Performer:
         kinds = "Actor or StateMachineActor" if base is Performer else base.__name__
-        raise InvalidOption("make", made, f"it must be a subclass of {kinds}, or a function that makes one")
+        rule = f"it must be a subclass of {kinds}, or a function that makes one"
+        raise InvalidOption("make", made, rule + _STARTED_BY.get(part, ""))
     if getattr(made, part) is vars(role)[part]:
         raise InvalidOption("make", made, f"its class must write `async def {part}(self, ...)`")
     for method in (part, "started", "stopping", "down"):

@@ -5,6 +5,7 @@ Each error holds facts and writes its own sentence: what happened, to which acto
 
 import pickle
 from collections.abc import Sequence
+from inspect import iscoroutine
 from typing import Any, Final, Self
 
 from supervision import NotInThisRun as NotInRunOfTree
@@ -20,6 +21,7 @@ __all__ = [
     "MailboxDeadlock",
     "MailboxFull",
     "NotAQuestion",
+    "NotAwaited",
     "NotInThisRun",
     "NotOnStage",
     "Refusal",
@@ -193,6 +195,21 @@ class NotAQuestion(ActorsError, TypeError):
         self.message: object = message
 
 
+class NotAwaited(ActorsError, TypeError):
+    """An actor's handler gave a coroutine as the answer, so what was to find the answer never ran.
+
+    It ends the generation, as does any other error out of `handle`.
+    """
+
+    def __init__(self, message: object, handler: str, coroutine: str) -> None:
+        super().__init__(
+            f"{handler} answered {type(message).__name__} with the coroutine {coroutine}(...), which never ran: "
+            f"write `return await {coroutine}(...)`"
+        )
+        self.message: object = message
+        self.handler: str = handler
+
+
 class NotInThisRun(ActorsError, NotInRunOfTree):
     """An actor was used from outside of the run of trio that it belongs to. Nothing was changed."""
 
@@ -205,10 +222,10 @@ class InvalidEffect(ActorsError, TypeError):
     """Say that a machine's `handle` gave back something other than `(machine, effects)`."""
 
     def __init__(self, culprit: object, event: object) -> None:
-        super().__init__(
-            f"handle({type(event).__name__}) gave {_text(culprit)}; "
-            "expected (machine, effects), effects being a sequence"
-        )
+        instead = "write `def handle`, which awaits nothing" if iscoroutine(culprit) else "effects being a sequence"
+        super().__init__(f"handle({type(event).__name__}) gave {_text(culprit)}; expected (machine, effects), {instead}")
+        if iscoroutine(culprit):
+            culprit.close()  # It never runs, and Python need not warn of that as well.
         self.culprit: object = culprit
         self.event: object = event
 

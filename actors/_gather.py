@@ -41,6 +41,9 @@ async def ask_all(
         Questions that were not taken are withdrawn; those taken are finished and their answers counted as late.
     """
     check_timeout(timeout_s)
+    given: Any = questions  # Types can be evaded.
+    if not isinstance(given, Iterable):
+        raise InvalidOption("questions", given, "it must be a list of questions; ask(...) is for one")
     asked = list(questions)
     seats = seats_for(references, asked)
     whole = Whole(current_task(), timeout_s)

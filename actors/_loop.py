@@ -5,13 +5,14 @@ then others get a turn. Without that, an actor that feeds itself would starve th
 """
 
 from time import perf_counter
+from types import CoroutineType
 from typing import Any, Final
 
 from trio.lowlevel import checkpoint, reschedule
 
 from actors._actor import Actor
 from actors._ask import Ask, Part
-from actors._errors import Refusal
+from actors._errors import NotAwaited, Refusal
 from actors._generation import begin, clean_up, cleans_up, ends_unheard, finish, make_ready
 from actors._messages import Down, Terminal
 from actors._parking import AWAKE, park
@@ -80,6 +81,8 @@ async def run_actor(  # noqa: C901, PLR0915 - a message costs less than a call, 
                         item.taken = True
                         try:
                             value = await handle(item.message)
+                            if type(value) is CoroutineType:  # pyright: ignore[reportUnknownArgumentType]
+                                raise not_awaited(item.message, handle, value)
                         except BaseException as failure:  # The asker learns of every end, in this step.
                             seat.answer_error(item, failure)
                             if not isinstance(failure, Refusal):
@@ -126,6 +129,12 @@ async def run_actor(  # noqa: C901, PLR0915 - a message costs less than a call, 
         item = handle = asker = None
         seat.leave(error)
         error = None
+
+
+def not_awaited(message: object, handle: Any, answer: Any) -> NotAwaited:
+    """Say of an answer that is a coroutine whose handler forgot `await`. It is closed: Python need not warn as well."""
+    answer.close()
+    return NotAwaited(message, getattr(handle, "__qualname__", "handle"), answer.__qualname__)
 
 
 def awake_for(turns: int, wakes: int, seat: Seat) -> int:

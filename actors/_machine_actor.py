@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from time import perf_counter
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from trio.lowlevel import checkpoint
 
@@ -14,7 +14,7 @@ from actors._machine import StopActor
 from actors._machine_seat import Crash, MachineSeat
 from actors._messages import Down
 from actors._parking import park
-from actors._reference import Address
+from actors._reference import Address, Elsewhere
 from supervision import ChildStatus
 
 __all__ = ["MachineReference", "StateMachineActor", "run_machine_actor"]
@@ -25,10 +25,19 @@ E_contra = TypeVar("E_contra", contravariant=True)
 S = TypeVar("S")
 
 
+_DELIVER: Final = "deliver() gives the machine an event, and `machine` shows what it has come to"
+
+
 class MachineReference(Address, Generic[E_contra, S]):
     """Deliver events `E` to a machine `S`, and look at it."""
 
     __slots__ = ("_stage",)
+
+    if not TYPE_CHECKING:
+        ask = Elsewhere(_DELIVER)
+        tell = Elsewhere(_DELIVER)
+        tell_nowait = Elsewhere(_DELIVER)
+        tell_terminal = Elsewhere(_DELIVER)
 
     def __init__(self, seat: MachineSeat) -> None:
         super().__init__(seat)

@@ -1,7 +1,7 @@
 """What callers hold: tell, ask, stop and look at an actor, over all its generations."""
 
 import math
-from typing import Generic, NoReturn, Self, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, NoReturn, Self, TypeVar
 
 from outcome import Value
 from trio.lowlevel import (
@@ -25,7 +25,7 @@ from actors._parking import AWAKE, PARKED, park, park_abortably
 from actors._seat import Seat
 from actors._statistics import Statistics
 
-__all__ = ["Address", "Reference", "seat_behind"]
+__all__ = ["Address", "Elsewhere", "Reference", "seat_behind"]
 
 M_contra = TypeVar("M_contra", contravariant=True)
 R = TypeVar("R")
@@ -118,10 +118,36 @@ class Address:
         return f"<{type(self).__name__} {seat.name!r} generation {seat.generation}, {state}>"
 
 
+_NO_MACHINE: Final = "tell() or ask() this actor; it is spawn_machine() that starts one around a machine"
+
+
+class Elsewhere:
+    """Stands where users look for what another kind of reference has, and says what this one has instead.
+
+    A `__getattr__` would do as well, and before Python 3.12 slow down every other attribute. No type checker sees this.
+    """
+
+    __slots__ = ("_instead", "_name")
+
+    def __init__(self, instead: str) -> None:
+        self._instead = instead
+
+    def __set_name__(self, _owner: type[object], name: str) -> None:
+        self._name = name
+
+    def __get__(self, _held: object, owner: type[object]) -> NoReturn:
+        raise AttributeError(f"{owner.__name__} has no {self._name!r}: {self._instead}", name=self._name)
+
+
 class Reference(Address, Generic[M_contra]):
     """Talk to an actor that understands `M`. Valid across restarts; never holds the actor."""
 
     __slots__ = ()
+
+    if not TYPE_CHECKING:
+        deliver = Elsewhere(_NO_MACHINE)
+        machine = Elsewhere(_NO_MACHINE)
+        replace_machine = Elsewhere(_NO_MACHINE)
 
     def tell_nowait(self, message: M_contra) -> None:
         """Put a message in the mailbox, or raise.

@@ -2,6 +2,8 @@
 
 from collections.abc import Awaitable, Callable
 from functools import lru_cache
+from inspect import CO_COROUTINE
+from types import CodeType
 from typing import Any, Final, TypeVar, TypeVarTuple
 
 from actors._actor import Actor, Performer, check_performer
@@ -229,6 +231,9 @@ def check_machine(machine: object) -> None:
         raise InvalidOption("machine", machine, f"it must be a machine, and not a class: {machine.__name__}(...)")
     if not callable(getattr(machine, "handle", None)):
         raise InvalidOption("machine", machine, "it must be a machine: a value with a method `handle(event)`")
+    code = getattr(getattr(machine, "handle", None), "__code__", None)
+    if isinstance(code, CodeType) and code.co_flags & CO_COROUTINE:
+        raise InvalidOption("machine", machine, "its `handle` must be `def` and not `async def`: it only says what to do")
 
 
 async def place(supervisor: Supervisor | Pool, spec: ChildSpec[Any], seat: Seat) -> None:

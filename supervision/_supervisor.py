@@ -47,7 +47,7 @@ class SupervisorStatistics:
     restarts_in_window: int
 
 
-class _Overseer:
+class Overseer:
     """What a supervisor and a pool have in common."""
 
     def __init__(self, name: str, path: str, hub: Hub) -> None:
@@ -163,7 +163,7 @@ class _Overseer:
         return self._engine
 
 
-class Supervisor(_Overseer):
+class Supervisor(Overseer):
     """Keeps named children alive by one strategy and one intensity for all. Given, never made."""
 
     async def stop_child(self, child: str | Child[Any]) -> None:
@@ -288,7 +288,7 @@ class Supervisor(_Overseer):
         return pool
 
 
-class Pool(_Overseer):
+class Pool(Overseer):
     """Keeps many children alive that share no names and no order. Given, never made."""
 
     def __len__(self) -> int:

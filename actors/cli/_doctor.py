@@ -18,6 +18,7 @@ __all__ = ["doctor", "examine"]
 
 _FILES_WANTED: Final = 1024
 _PROCESS_WAIT_S: Final = 5.0
+_INSTALL: Final = "in the folder of greenroom, pip install '.[sessions]'"
 
 
 def doctor(*, json_wanted: bool) -> int:
@@ -120,13 +121,11 @@ def _javascript() -> Finding:
     try:
         from actors.sessions.host import EngineNotFound, find_engine
     except ImportError as missing:
-        return _no_javascript(str(missing), "pip install 'greenroom[sessions]', for code sessions")
+        return _no_javascript(str(missing), f"{_INSTALL}, for code sessions")
     try:
         engine = find_engine()
     except EngineNotFound as missing:
-        return _no_javascript(
-            "; ".join(missing.looked), "pip install 'greenroom[sessions]' or 'greenroom[sessions-node]'"
-        )
+        return _no_javascript("; ".join(missing.looked), f"{_INSTALL} or '.[sessions-node]'")
     seen = f"{engine.kind} {engine.version} ({engine.found})"
     try:
         # The version of a package is read without starting it: a program for another system shows only here.

@@ -12,6 +12,6 @@ except ModuleNotFoundError as missing:
         raise
     text = (
         f"code sessions need the extra `sessions` ({missing.name} is not installed): `pip install '.[sessions]'` in "
-        "the folder of greenroom, or `pip install 'greenroom[sessions]'`"
+        "the folder of greenroom"
     )
     raise ModuleNotFoundError(text, name=missing.name) from None

@@ -18,9 +18,9 @@ class EngineNotFound(HostError):
     def __init__(self, looked: Sequence[str]) -> None:
         places = "; ".join(looked)
         super().__init__(
-            f"no JavaScript engine was found ({places}). Install deno with `pip install 'greenroom[sessions]'` or node "
-            "with `pip install 'greenroom[sessions-node]'`, put deno 2.9 or newer, or node 20.18 or newer, on PATH, or "
-            "name one with `engine_path`"
+            f"no JavaScript engine was found ({places}). In the folder of greenroom, install deno with `pip install "
+            "'.[sessions]'` or node with `pip install '.[sessions-node]'`, put deno 2.9 or newer, or node 20.18 or "
+            "newer, on PATH, or name one with `engine_path`"
         )
         self.looked: tuple[str, ...] = tuple(looked)
 

