@@ -101,6 +101,7 @@ class Whole:
 class Part:
     """One of many questions."""
 
+    # Answered by the loop in line, as an `Ask` is.
     __slots__ = ("error", "message", "seat", "taken", "task", "value", "whole")
 
     def __init__(self, message: object, seat: "Seat", whole: Whole) -> None:
@@ -117,12 +118,6 @@ class Part:
     def entry(self) -> "Part":
         """Give what goes into the mailbox."""
         return self
-
-    def answer(self, value: object) -> None:
-        """Note the answer."""
-        self.task = None
-        self.value = value
-        self.whole.settle_one()
 
     def fail(self, error: BaseException) -> bool:
         """Note the failure; say whether the asker still waited for this one."""

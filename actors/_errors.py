@@ -223,7 +223,9 @@ class InvalidEffect(ActorsError, TypeError):
 
     def __init__(self, culprit: object, event: object) -> None:
         instead = "write `def handle`, which awaits nothing" if iscoroutine(culprit) else "effects being a sequence"
-        super().__init__(f"handle({type(event).__name__}) gave {_text(culprit)}; expected (machine, effects), {instead}")
+        super().__init__(
+            f"handle({type(event).__name__}) gave {_text(culprit)}; expected (machine, effects), {instead}"
+        )
         if iscoroutine(culprit):
             culprit.close()  # It never runs, and Python need not warn of that as well.
         self.culprit: object = culprit

@@ -41,10 +41,7 @@ async def ask_all(
         Questions that were not taken are withdrawn; those taken are finished and their answers counted as late.
     """
     check_timeout(timeout_s)
-    given: Any = questions  # Types can be evaded.
-    if not isinstance(given, Iterable):
-        raise InvalidOption("questions", given, "it must be a list of questions; ask(...) is for one")
-    asked = list(questions)
+    asked = listed(questions)
     seats = seats_for(references, asked)
     whole = Whole(current_task(), timeout_s)
     parts = whole.parts
@@ -74,6 +71,13 @@ async def ask_all(
     else:
         await checkpoint()
     return answers(parts)
+
+
+def listed(questions: Any) -> list[Any]:
+    """Give the questions as a list; refuse one that is in none."""
+    if not isinstance(questions, Iterable):
+        raise InvalidOption("questions", questions, "it must be a list of questions; ask(...) is for one")
+    return list(questions)  # pyright: ignore[reportUnknownArgumentType]  # Looked at later, one by one.
 
 
 def seats_for(references: Reference[Any] | Sequence[Reference[Any]], asked: Sequence[object]) -> list[Seat]:

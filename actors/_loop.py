@@ -81,7 +81,7 @@ async def run_actor(  # noqa: C901, PLR0915 - a message costs less than a call, 
                         item.taken = True
                         try:
                             value = await handle(item.message)
-                            if type(value) is CoroutineType:  # pyright: ignore[reportUnknownArgumentType]
+                            if type(value) is CoroutineType:
                                 raise not_awaited(item.message, handle, value)
                         except BaseException as failure:  # The asker learns of every end, in this step.
                             seat.answer_error(item, failure)
@@ -97,7 +97,9 @@ async def run_actor(  # noqa: C901, PLR0915 - a message costs less than a call, 
                                 reschedule(asker, AWAKE)
                                 seat.sweeper.wakes += 1
                             else:
-                                item.answer(value)
+                                item.task = None
+                                item.value = value
+                                item.whole.settle_one()
                     else:
                         try:
                             await handle(item)

@@ -233,7 +233,8 @@ def check_machine(machine: object) -> None:
         raise InvalidOption("machine", machine, "it must be a machine: a value with a method `handle(event)`")
     code = getattr(getattr(machine, "handle", None), "__code__", None)
     if isinstance(code, CodeType) and code.co_flags & CO_COROUTINE:
-        raise InvalidOption("machine", machine, "its `handle` must be `def` and not `async def`: it only says what to do")
+        rule = "its `handle` must be `def` and not `async def`: it only says what to do"
+        raise InvalidOption("machine", machine, rule)
 
 
 async def place(supervisor: Supervisor | Pool, spec: ChildSpec[Any], seat: Seat) -> None:

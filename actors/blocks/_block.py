@@ -6,30 +6,20 @@ from functools import wraps
 from types import TracebackType
 from typing import Generic, NoReturn, ParamSpec, TypeVar
 
-__all__ = ["block"]
+__all__ = ["ToBeEntered", "block"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class Block(AbstractAsyncContextManager[T, bool | None], Generic[T]):
-    """Enter and leave what a function gave; anything else is a mistake."""
+class ToBeEntered:
+    """What is a mistake with anything that is there to be entered once."""
 
-    __slots__ = ("_is_used", "_manager", "_name")
+    __slots__ = ("_is_used", "_name")
 
-    def __init__(self, manager: AbstractAsyncContextManager[T, bool | None], name: str) -> None:
-        self._manager, self._name, self._is_used = manager, name, False
-
-    async def __aenter__(self) -> T:
-        if self._is_used:
-            raise TypeError(f"{self._name}(...) gives a block that is entered once: call it again for another")
-        self._is_used = True
-        return await self._manager.__aenter__()
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool | None:
-        return await self._manager.__aexit__(kind, error, trace)
+    def __init__(self, name: str) -> None:
+        # What its users called to get it.
+        self._name, self._is_used = name, False
 
     def __getattr__(self, name: str) -> NoReturn:
         raise AttributeError(self._mistaken(f"so there is no {name!r} yet", name), name=name, obj=self)
@@ -61,6 +51,27 @@ class Block(AbstractAsyncContextManager[T, bool | None], Generic[T]):
             )
         within = f", and in this block `{inside}`" if inside else ""
         return f"{call} was not entered, {what}: write `async with {call} as ...:`{within}"
+
+
+class Block(ToBeEntered, AbstractAsyncContextManager[T, bool | None], Generic[T]):
+    """Enter and leave what a function gave; anything else is a mistake."""
+
+    __slots__ = ("_manager",)
+
+    def __init__(self, manager: AbstractAsyncContextManager[T, bool | None], name: str) -> None:
+        super().__init__(name)
+        self._manager = manager
+
+    async def __aenter__(self) -> T:
+        if self._is_used:
+            raise TypeError(f"{self._name}(...) gives a block that is entered once: call it again for another")
+        self._is_used = True
+        return await self._manager.__aenter__()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        return await self._manager.__aexit__(kind, error, trace)
 
 
 def block(

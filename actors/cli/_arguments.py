@@ -168,6 +168,8 @@ examples:
   greenroom run ws://127.0.0.1:8765 -- cat < file
 
 Standard input is passed on to the command, unless it is a terminal.
+With --json, one object is printed however it went; where the command's end is not known, its `exitCode` is null
+and `error` says why.
 
 exit codes:
   the command's own; 128 + n when signal n ended it

@@ -1,6 +1,8 @@
 """Run one async program to its exit code, and end it in order when a signal asks for that."""
 
+import contextlib
 import signal
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Final
 
@@ -12,14 +14,16 @@ INTERRUPTED_FROM: Final = 128
 """Exit codes above this say which signal ended the program, as a shell says it."""
 INTERRUPTED: Final = INTERRUPTED_FROM + signal.SIGINT
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+_ENDS: Final[dict[int, str]] = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
 
 
-def run_program(program: Callable[[], Awaitable[int]], *, stopping: trio.Event | None = None) -> int:
+def run_program(program: Callable[[], Awaitable[int]], *, stopping: trio.Event | None = None, tell: bool = True) -> int:
     """Run a program; SIGINT and SIGTERM cancel it, so that everything it started is stopped and reaped.
 
     Args:
         program: Gives its exit code.
         stopping: Set by a first SIGTERM in the place of being cancelled: the program is asked to end, in its own time.
+        tell: Whether the signal that ended it gets a line; else the caller has a better one.
 
     Returns:
         What the program returned, or 128 + n after signal n.
@@ -34,7 +38,7 @@ def run_program(program: Callable[[], Awaitable[int]], *, stopping: trio.Event |
                 nursery.cancel_scope.cancel()
                 if not caught:
                     return code
-        return INTERRUPTED_FROM + caught[0]
+        return _ended_by(caught[0], tell=tell)
 
     return _plainly(guarded)
 
@@ -56,9 +60,17 @@ def run_program_politely(program: Callable[[trio.Event], Awaitable[int]]) -> int
                 nursery.cancel_scope.cancel()
                 if not caught:
                     return code
-        return INTERRUPTED_FROM + caught[-1]
+        return _ended_by(caught[-1])
 
     return _plainly(guarded)
+
+
+def _ended_by(number: int, *, tell: bool = True) -> int:
+    """Say in one line which signal ended the program, and give its exit code."""
+    if tell and sys.stderr is not None:  # None is Python's way to say that it was closed before we began.
+        with contextlib.suppress(OSError):
+            print(f"greenroom: {_ENDS[number]}", file=sys.stderr, flush=True)
+    return INTERRUPTED_FROM + number
 
 
 async def _ask_then_cancel(

@@ -53,19 +53,26 @@ def run(chosen: Namespace) -> int:
         _check_place(chosen)
         token = read_token(chosen.token_file)
     except (ValueError, TokenFileRefused) as refused:
-        print(f"greenroom run: {refused}", file=sys.stderr)
-        return 2
+        return _not_run(chosen, str(refused), 2)
     try:
         return run_program(partial(_run, chosen, variables, timeout_s, token))
     except (HarnessError, RegistrarFailed) as error:
         hint = token_hint(error, chosen.token_file) or _place_hint(error, chosen)
-        print(f"greenroom run: {_said(error)}{hint}", file=sys.stderr)
-        return _code_of(error, chosen.argv)
+        return _not_run(chosen, f"{_said(error)}{hint}", _code_of(error, chosen.argv))
     except OutputRefused as refused:
         if refused.reader_left:
             return READER_LEFT
         print(f"greenroom run: {refused}", file=sys.stderr)
         return 1
+
+
+def _not_run(chosen: Namespace, why: str, code: int) -> int:
+    """Say why the command's end is not known, to people and to programs, and give the exit code."""
+    print(f"greenroom run: {why}", file=sys.stderr)
+    if chosen.json:
+        told = {"argv": list(chosen.argv), "exitCode": None, "timedOut": False, "error": why}
+        print(json.dumps(told), flush=True)
+    return code
 
 
 def _place_hint(error: Exception, chosen: Namespace) -> str:

@@ -8,6 +8,7 @@ from typing import Any, Final, Never, cast
 
 import trio
 
+from actors.blocks import ToBeEntered
 from actors.harness._arguments import check_json, check_kind, check_names, check_text, checked_argv, checked_env
 from actors.harness._core import Core
 from actors.harness._errors import (
@@ -104,10 +105,11 @@ class Processes:
         return StartingProcess(self._core, params)
 
 
-class StartingProcess:
+class StartingProcess(ToBeEntered):
     """A process that runs while its context is open. Handed out by `Processes.start`."""
 
     def __init__(self, core: Core, params: StartParams) -> None:
+        super().__init__("processes.start")
         self._core = core
         self._params = params
         self._followed: Followed | None = None
@@ -118,6 +120,7 @@ class StartingProcess:
     async def __aenter__(self) -> Process:
         if self._followed is not None:
             raise InvalidArgument("process", "a context of start() is entered once; call start() again")
+        self._is_used = True
         self._followed = self._core.follow(self._params.process_id)
         start = partial(self._start, self._followed)
         try:

@@ -45,7 +45,7 @@ def _told_by(narrator: Narrator, *, pace_s: float, close: Callable[[], None] = l
     """Play; how it ended, if not by itself, is told below all that the narrator leaves behind."""
     last = ""
     try:
-        code = run_program(partial(_play, narrator, pace_s))
+        code = run_program(partial(_play, narrator, pace_s), tell=False)
         if code > INTERRUPTED_FROM:
             last = "interrupted; everything it had started is stopped"
     except (ActorsError, SupervisionError, _NotFinished) as error:

@@ -1,6 +1,7 @@
 """Commands at their edges: outputs that fill, break or are full, no input, signals, arguments that look like ours."""
 
 import fcntl
+import json
 import os
 import resource
 import select
@@ -175,3 +176,54 @@ def test_run_without_a_standard_input_at_all_runs_its_command(address: str) -> N
     told = subprocess.run(["sh", "-c", f"{command} <&-"], capture_output=True, timeout=LIMIT_S)
 
     assert (told.returncode, told.stdout, told.stderr) == (0, b"", b"")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("place", "argv", "code"),
+    [("there", ["/nosuch/program"], 127), ("nowhere", ["true"], 1), ("senseless", ["true"], 2)],
+)
+def test_run_that_cannot_run_its_command_tells_programs_why_as_well(
+    address: str, place: str, argv: list[str], code: int
+) -> None:
+    """Mutant: only the error output tells."""
+    places = {"there": address, "nowhere": "ws://127.0.0.1:1", "senseless": "tools"}
+
+    told = greenroom("run", places[place], "--json", "--", *argv)
+
+    (line,) = told.stdout.splitlines()
+    facts = json.loads(line)
+    assert told.returncode == code
+    assert facts.pop("error") in told.stderr
+    assert facts == {"argv": argv, "exitCode": None, "timedOut": False}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("number", "line"),
+    [(signal.SIGINT, "greenroom: interrupted\n"), (signal.SIGTERM, "greenroom: terminated\n")],
+)
+@pytest.mark.parametrize("command", ["run", "executor", "serve", "codemode-host"])
+def test_a_command_that_a_signal_ends_says_so_in_one_line(
+    address: str, tmp_path: Path, command: str, number: int, line: str
+) -> None:
+    """Mutant: the exit code alone tells."""
+    if command == "codemode-host":
+        pytest.importorskip("actors.sessions.host")
+    token_file = tmp_path / "token"
+    token_file.write_text("t" * 32)
+    token_file.chmod(0o600)
+    options = {
+        "run": [address, "--", "sh", "-c", "echo up; exec sleep 60"],
+        "serve": ["--token-file", str(token_file)],
+    }.get(command, [])
+    with subprocess.Popen(
+        [*GREENROOM, command, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline()
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=LIMIT_S)
+
+    assert process.returncode == 128 + number
+    assert errors.splitlines(keepends=True)[-1] == line

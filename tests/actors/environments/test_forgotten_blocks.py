@@ -113,10 +113,13 @@ def test_the_blocks_of_sessions_say_so() -> None:
         (lambda: executor.open_executor(), "open_executor"),
         (lambda: rendezvous.open_rendezvous(STRANGER), "open_rendezvous"),
         (lambda: rendezvous.open_registry_client(STRANGER, authenticate=STRANGER), "open_registry_client"),
+        (lambda: harness.StartingProcess(STRANGER, STRANGER), r"processes\.start"),
         (lambda: EnvironmentFiles.open_read(STRANGER, "/f"), "open_read"),
         (lambda: EnvironmentFiles.open_write(STRANGER, "/f"), "open_write"),
     ],
 )
-def test_the_blocks_of_the_packages_say_so(forgotten: Any, call: str) -> None:
+async def test_the_blocks_of_the_packages_say_so(forgotten: Any, call: str) -> None:
     with pytest.raises(AttributeError, match=rf"{call}\(\.\.\.\) was not entered"):
         _ = forgotten().get
+    with pytest.raises(TypeError, match=rf"{call}\(\.\.\.\) was not entered, and there is nothing to await"):
+        await forgotten()
