@@ -125,7 +125,7 @@ def test_sigterm_lets_streams_end_takes_nothing_new_and_is_told_in_numbers(tmp_p
     assert new.returncode == 1
     assert "this rendezvous is about to stop" in new.stderr
     assert (old.returncode, rest) == (0, "done\n")
-    assert (serving.returncode, errors) == (128 + signal.SIGTERM, "")
+    assert (serving.returncode, errors) == (128 + signal.SIGTERM, "greenroom: terminated\n")
     status = json.loads(out.splitlines()[-1])["status"]
     assert (status["draining"], status["streams"]) == (True, 0)
     assert status["counters"]["requests_refused"] >= 1
