@@ -11,7 +11,7 @@ import trio
 
 from actors.sessions._wire import _methods as methods
 from actors.sessions._wire import code_mode_pb2 as wire
-from actors.sessions.grpc import Channel, ClientCall
+from actors.sessions.grpc import CallFailed, Channel, ClientCall
 from actors.sessions.host._items import AudioItem, ImageItem, Item, TextItem
 
 DETAILS = {1: "auto", 2: "low", 3: "high", 4: "original"}
@@ -61,6 +61,7 @@ class Peer:
         self.ended = trio.Event()
         self._changed = trio.Event()
         self._ids = itertools.count(1)
+        self._closing = False
 
     async def keep_lease(
         self, request: wire.OpenSessionRequest, *, task_status: Any = trio.TASK_STATUS_IGNORED
@@ -110,8 +111,13 @@ class Peer:
 
     async def _answer(self, call: wire.ToolCall, answer: Answer) -> None:
         value = await answer(call)
-        if value is not None:
+        if value is None:
+            return
+        try:
             await self.complete(call.invocation_id, value)
+        except CallFailed:
+            if not self._closing:  # An answer may cross the end of its session.
+                raise
 
     async def complete(self, invocation_id: str, value: Any) -> None:
         request = wire.CompleteToolCallRequest(session_id=self.session_id, invocation_id=invocation_id)
@@ -152,6 +158,7 @@ class Peer:
         return read_state(await self.channel.unary(methods.TERMINATE, request))
 
     async def close(self) -> None:
+        self._closing = True
         await self.channel.unary(methods.CLOSE_SESSION, wire.CloseSessionRequest(session_id=self.session_id))
         await self.ended.wait()
 
