@@ -9,7 +9,7 @@ import trio
 from actors.harness._arguments import check_kind, check_seconds, checked_bytes
 from actors.harness._backlog import Skipped
 from actors.harness._core import Core
-from actors.harness._errors import ProcessFailed, StdinUnavailable
+from actors.harness._errors import ProcessFailed, RequestRejected, StdinUnavailable
 from actors.harness._followed import Followed
 from actors.harness._reading import OutputBytes, OutputLines, OutputPieces, OutputText
 from actors.protocol import (
@@ -29,6 +29,7 @@ from actors.protocol import (
     TextDecoder,
     WriteParams,
     WriteStatus,
+    stdin_write_failed,
 )
 
 _WRITE_BYTES: Final = 64 * 1024
@@ -62,7 +63,7 @@ class Process:
         self._followed = followed
         self._params = params
         self._decoders: dict[Stream, TextDecoder] = {}
-        self.stdin: ProcessStdin = ProcessStdin(core, params)
+        self.stdin: ProcessStdin = ProcessStdin(core, followed, params)
         """Standard input; of use when the process was started with ``pipe_stdin`` or ``tty``."""
 
     def __repr__(self) -> str:
@@ -187,8 +188,9 @@ class Process:
 class ProcessStdin:
     """Standard input of a process."""
 
-    def __init__(self, core: Core, params: StartParams) -> None:
+    def __init__(self, core: Core, followed: Followed, params: StartParams) -> None:
         self._core = core
+        self._followed = followed
         self._process_id = params.process_id
         self._program = params.argv[0]
         self._open = params.pipe_stdin or params.tty
@@ -235,7 +237,15 @@ class ProcessStdin:
         # The same id on every try: the executor does a write once, however often it is told.
         self._written += 1
         params = WriteParams(process_id=self._process_id, chunk=chunk, write_id=str(self._written), eof=eof)
-        result = await self._core.call(PROCESS_WRITE, params, identity=self._process_id, repeat=True)
+        try:
+            result = await self._core.call(PROCESS_WRITE, params, identity=self._process_id, repeat=True)
+        except RequestRejected as rejected:
+            if rejected.message != stdin_write_failed().message:
+                raise
+            ended = (
+                "its process has ended" if self._followed.backlog.exited is not None else "its process reads no more"
+            )
+            raise self._unavailable(f"is closed: {ended}") from rejected
         match result.status:
             case WriteStatus.ACCEPTED:
                 return

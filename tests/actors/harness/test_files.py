@@ -310,6 +310,11 @@ async def test_input_that_was_closed_is_told_from_one_that_never_was_open(client
         await process.stdin.aclose()
         with pytest.raises(StdinUnavailable, match=r"^standard input of process '/bin/cat' \(`\w+`\) was closed here"):
             await process.stdin.write(b"x")
+    async with client.processes.start(["/bin/true"], cwd=tmp_path, pipe_stdin=True) as process:
+        await process.wait()
+        for use in (process.stdin.write(b"x"), process.stdin.aclose()):
+            with pytest.raises(StdinUnavailable, match=r"'/bin/true' .* is closed: its process has ended"):
+                await use
     async with client.processes.start(["/bin/cat"], cwd=tmp_path) as process:
         with pytest.raises(StdinUnavailable, match=r"'/bin/cat' .* is not open; start it with pipe_stdin=True"):
             await process.stdin.write(b"x")
