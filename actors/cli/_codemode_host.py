@@ -8,11 +8,11 @@ from typing import Final
 
 import trio
 
+from actors import sessions
 from actors.cli._foreground import announce
 from actors.cli._output import OutputRefused
 from actors.cli._programs import run_program_politely
 from actors.cli._tokens import TokenFileRefused, read_token
-from actors.sessions import InvalidArgument
 from actors.sessions.host import EngineNotFound, HostError, HostOptions, RunningHost, open_host
 
 __all__ = ["codemode_host"]
@@ -24,7 +24,7 @@ def codemode_host(chosen: Namespace) -> int:
     """Serve until interrupted; 1 when it cannot be had, 2 when it may not be had."""
     try:
         options = _options(chosen)
-    except InvalidArgument as refused:
+    except sessions.InvalidArgument as refused:
         option = f"--{refused.field.replace('_', '-')}"
         print(f"greenroom codemode-host: {option}: {refused.rule}", file=sys.stderr)
         return 2
