@@ -124,7 +124,7 @@ class Session:
 
 def command_of(kind: str) -> list[str]:
     if kind == "ours":
-        return [sys.executable, "-m", "actors.cli", "codemode-host", *LISTEN]
+        return [sys.executable, "-c", "import sys, _greenroom; sys.exit(_greenroom.main())", "codemode-host", *LISTEN]
     return [os.environ[OTHER], *LISTEN]
 
 
@@ -133,7 +133,11 @@ def compiled() -> str:
     """Compile what a host imports, as the installation of a package does, whatever this environment says."""
     place = tempfile.mkdtemp(prefix="greenroom-compiled-")
     atexit.register(shutil.rmtree, place, ignore_errors=True)
-    subprocess.run([sys.executable, "-c", "import actors.cli._codemode_host"], check=True, env=environment(place))
+    subprocess.run(
+        [sys.executable, "-c", "import actors.cli._codemode_host, actors.sessions.host._serving"],
+        check=True,
+        env=environment(place),
+    )
     return place
 
 

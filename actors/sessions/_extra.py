@@ -1,12 +1,14 @@
 """Say what to install where the extra `sessions` is missing, before anything else here is imported."""
 
-import importlib
+from importlib.util import find_spec
 
 _NEEDED = ("h2", "google")
 
 try:
+    # Looked for, not imported: a host starts its engines before it needs them.
     for name in ("google.protobuf", "h2.connection"):
-        importlib.import_module(name)
+        if find_spec(name) is None:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 except ModuleNotFoundError as missing:
     if (missing.name or "").partition(".")[0] not in _NEEDED:
         raise

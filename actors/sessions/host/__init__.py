@@ -6,13 +6,13 @@ from actors.sessions.host._errors import EngineNotFound as EngineNotFound
 from actors.sessions.host._errors import HostError as HostError
 from actors.sessions.host._errors import ListenRefused as ListenRefused
 from actors.sessions.host._errors import WallsMissing as WallsMissing
-from actors.sessions.host._host import HostOptions as HostOptions
-from actors.sessions.host._host import HostStatistics as HostStatistics
-from actors.sessions.host._host import RunningHost as RunningHost
-from actors.sessions.host._host import open_host as open_host
-from actors.sessions.host._host import serve_host as serve_host
 from actors.sessions.host._launching import WALLS as WALLS
 from actors.sessions.host._launching import Walls as Walls
+from actors.sessions.host._opening import RunningHost as RunningHost
+from actors.sessions.host._opening import open_host as open_host
+from actors.sessions.host._opening import serve_host as serve_host
+from actors.sessions.host._options import HostOptions as HostOptions
+from actors.sessions.host._options import HostStatistics as HostStatistics
 
 __all__ = [
     "WALLS",

@@ -13,7 +13,7 @@ import trio
 
 from actors.sessions.grpc import CallFailed, open_channel
 from actors.sessions.host import WALLS, Engine, HostOptions, ListenRefused, WallsMissing, open_host
-from actors.sessions.host import _host as hosts
+from actors.sessions.host import _opening as hosts
 from actors.sessions.host._launching import GuardLauncher, PlainLauncher
 from supervision import ChildSpec, open_root
 from tests.actors.sessions.host.peer import open_peer
