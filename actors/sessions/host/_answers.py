@@ -22,13 +22,8 @@ _LIVE, _MISSING = 0x0A, 0x12
 _DETAILS: Final = {"auto": 1, "low": 2, "high": 3, "original": 4}
 
 
-def event_with(cell_id: str, outcome: Outcome, duration_ns: int) -> bytes:
-    """Write an `ExecuteEvent` with an outcome."""
-    return b"".join(event_parts(cell_id, outcome, duration_ns))
-
-
 def event_parts(cell_id: str, outcome: Outcome, duration_ns: int) -> list[bytes]:
-    """Write it in pieces: a large text is not copied."""
+    """Write an `ExecuteEvent` with an outcome, in pieces: a large text is not copied."""
     return _wrapped(_OUTCOME_OF_EVENT, _parts(cell_id, outcome, duration_ns))
 
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actors.sessions._wire.code_mode_pb2 import ExecuteEvent, WaitResponse
-from actors.sessions.host._answers import event_with, live_cell, missing_cell
+from actors.sessions.host._answers import event_parts, live_cell, missing_cell
 from actors.sessions.host._items import AudioItem, ImageItem, TextItem, Written
 from actors.sessions.host._outputs import Ending, Outcome
 from tests.actors.sessions.host.peer import Seen, read_state
@@ -24,7 +24,8 @@ OUTCOMES = st.builds(
 @given(OUTCOMES, st.integers(-5, 2**63))
 def test_an_outcome_is_read_as_it_was_written(outcome: Outcome, duration_ns: int) -> None:
     """Killed: a length of 128 written in one byte; an error that is empty left out."""
-    event = ExecuteEvent.FromString(event_with("12", outcome, duration_ns)).outcome
+    written = b"".join(event_parts("12", outcome, duration_ns))
+    event = ExecuteEvent.FromString(written).outcome
     seen = Seen(event)
     state, waited = read_state(WaitResponse.FromString(live_cell("12", outcome, duration_ns)))
 
@@ -34,9 +35,7 @@ def test_an_outcome_is_read_as_it_was_written(outcome: Outcome, duration_ns: int
     assert seen.error == (outcome.error if outcome.ending is Ending.COMPLETED else None)
     assert seen.duration_ns == max(0, duration_ns)
     assert (state, vars(waited)) == ("live_cell", vars(seen))
-    assert ExecuteEvent.FromString(event_with("12", outcome, duration_ns)).ByteSize() <= len(
-        event_with("12", outcome, duration_ns)
-    )
+    assert ExecuteEvent.FromString(written).ByteSize() <= len(written)
 
 
 def test_a_missing_cell_is_said_to_be_missing_and_in_server_mode_as_text_too() -> None:
