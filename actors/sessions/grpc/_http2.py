@@ -21,21 +21,27 @@ from h2.settings import SettingCodes, Settings
 from h2.stream import H2Stream, StreamInputs, StreamState
 from hyperframe.frame import Frame, GoAwayFrame
 
+from actors.sessions.grpc._frame_head import (
+    CONTINUATION,
+    DATA,
+    END_HEADERS,
+    END_STREAM,
+    HEAD_BYTES,
+    HEADERS,
+    NUMBER_FRAME_BYTES,
+    WINDOW,
+    WINDOW_MAX,
+    frame_head,
+)
 from actors.sessions.grpc._hpack import RememberingDecoder, RememberingEncoder
 from actors.sessions.grpc._limits import Limits
 
 ALL_STREAMS: Final = 2**31 - 1
 _PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-
-# A frame's head (RFC 9113, 4.1): 24 bits of length, type, flags, stream.
-_HEAD: Final = struct.Struct(">BHBBL")
-_HEAD_BYTES: Final = _HEAD.size
 _WINDOW_UPDATE: Final = struct.Struct(">LL")
-_DATA, _HEADERS, _WINDOW, _CONTINUATION = 0, 1, 8, 9
-_WINDOW_BYTES, _WINDOW_MAX = _HEAD_BYTES + 4, 2**31 - 1
 _SERVER_OPEN: Final = ConnectionState.SERVER_OPEN
 _OPEN: Final = (_SERVER_OPEN, ConnectionState.CLIENT_OPEN)
-_END_STREAM, _END_HEADERS, _RESERVED = 0x1, 0x4, 0x80
+_RESERVED: Final = 0x80
 # Streams on which data may be sent, and on which sending it changes nothing.
 _SENDING: Final = (StreamState.OPEN, StreamState.HALF_CLOSED_REMOTE)
 # Streams on which the peer may still say something.
@@ -44,16 +50,12 @@ _RECEIVING: Final = (StreamState.OPEN, StreamState.HALF_CLOSED_LOCAL)
 Taker = Callable[[bytes, int, int, list[Event]], int]
 
 
-def _frame_head(size: int, kind: int, flags: int, number: int) -> bytes:
-    return _HEAD.pack(size >> 16, size & 0xFFFF, kind, flags, number)
-
-
 def _without_reserved_bits(data: bytes, at: int) -> bytes:
     """Clear the first bit of the stream of every frame from a place on: it means nothing (RFC 9113, 4.1)."""
     cleared = bytearray(data)
-    while at + _HEAD_BYTES <= len(cleared):
+    while at + HEAD_BYTES <= len(cleared):
         cleared[at + 5] &= ~_RESERVED
-        at += _HEAD_BYTES + int.from_bytes(cleared[at : at + 3])
+        at += HEAD_BYTES + int.from_bytes(cleared[at : at + 3])
     return bytes(cleared)
 
 
@@ -93,11 +95,11 @@ class Http2(H2Connection):
         self._preface_left = 0 if client else len(_PREFACE)
         # What takes a frame of a kind with just these flags; h2 takes all others.
         self._plain: dict[int, Taker] = {
-            _DATA << 8: self._receive_plain_data,
-            _DATA << 8 | _END_STREAM: self._receive_plain_data,
-            _HEADERS << 8 | _END_HEADERS: self._receive_plain_headers,
-            _HEADERS << 8 | _END_HEADERS | _END_STREAM: self._receive_plain_headers,
-            _WINDOW << 8: self._receive_window,
+            DATA << 8: self._receive_plain_data,
+            DATA << 8 | END_STREAM: self._receive_plain_data,
+            HEADERS << 8 | END_HEADERS: self._receive_plain_headers,
+            HEADERS << 8 | END_HEADERS | END_STREAM: self._receive_plain_headers,
+            WINDOW << 8: self._receive_window,
         }
         self.peer_stream_window: int = self.remote_settings.initial_window_size
         """How much the peer takes on a new stream; the same as in its settings, found quicker."""
@@ -163,12 +165,12 @@ class Http2(H2Connection):
         if end_stream:
             stream.state_machine.process_input(StreamInputs.SEND_END_STREAM)
         block = self.encoder.encode(headers)
-        limit, kind = self.max_outbound_frame_size, _HEADERS
-        flags = _END_STREAM if end_stream else 0
+        limit, kind = self.max_outbound_frame_size, HEADERS
+        flags = END_STREAM if end_stream else 0
         while len(block) > limit:
-            self._data_to_send += _frame_head(limit, kind, flags, number) + block[:limit]
-            block, kind, flags = block[limit:], _CONTINUATION, 0
-        self._data_to_send += _frame_head(len(block), kind, flags | _END_HEADERS, number) + block
+            self._data_to_send += frame_head(limit, kind, flags, number) + block[:limit]
+            block, kind, flags = block[limit:], CONTINUATION, 0
+        self._data_to_send += frame_head(len(block), kind, flags | END_HEADERS, number) + block
 
     def write_data(self, number: int, data: memoryview, *, end_stream: bool = False) -> None:
         """Write a data frame; the caller has looked at the window and the frame size."""
@@ -181,7 +183,7 @@ class Http2(H2Connection):
         stream.outbound_flow_control_window -= size
         self.outbound_flow_control_window -= size
         assert self.outbound_flow_control_window >= 0, "more was sent than the peer allowed"
-        self._data_to_send += _frame_head(size, _DATA, _END_STREAM if end_stream else 0, number)
+        self._data_to_send += frame_head(size, DATA, END_STREAM if end_stream else 0, number)
         self._data_to_send += data
 
     def _pass(self, step: ConnectionInputs) -> None:
@@ -231,19 +233,19 @@ class Http2(H2Connection):
 
     def _frame_end(self, data: bytes, at: int) -> int:
         """Say where the frame at a place ends; beyond the data when that is not known."""
-        if len(data) - at < _HEAD_BYTES:
+        if len(data) - at < HEAD_BYTES:
             return len(data) + 1
         size = int.from_bytes(data[at : at + 3])
         if size > self.max_inbound_frame_size:
             # h2 would first collect all of it.
             self._terminate_connection(ErrorCodes.FRAME_SIZE_ERROR)
             raise FrameTooLargeError(f"a frame of {size} bytes, {self.max_inbound_frame_size} are allowed")
-        return at + _HEAD_BYTES + size
+        return at + HEAD_BYTES + size
 
     def _receive_plain_headers(self, data: bytes, at: int, after: int, events: list[Event]) -> int:
         """Take a block that was read before, of a stream that may have it now; h2 takes every other apart."""
-        number = int.from_bytes(data[at + 5 : at + _HEAD_BYTES])
-        headers = self._memory.remembered(data[at + _HEAD_BYTES : after])
+        number = int.from_bytes(data[at + 5 : at + HEAD_BYTES])
+        headers = self._memory.remembered(data[at + HEAD_BYTES : after])
         stream = self.streams.get(number)
         if headers is None or self._within_block:
             events += self.receive_data(data[at:after])
@@ -256,23 +258,23 @@ class Http2(H2Connection):
             return after
         try:
             self._pass(ConnectionInputs.RECV_HEADERS)
-            events += stream.receive_headers(headers, bool(data[at + 4] & _END_STREAM), None)[1]
+            events += stream.receive_headers(headers, bool(data[at + 4] & END_STREAM), None)[1]
         except ProtocolError as broken:
             self._terminate_connection(broken.error_code)
             raise
         return after
 
     def _receive_plain_data(self, data: bytes, at: int, after: int, events: list[Event]) -> int:
-        stream = self.streams.get(int.from_bytes(data[at + 5 : at + _HEAD_BYTES]))
+        stream = self.streams.get(int.from_bytes(data[at + 5 : at + HEAD_BYTES]))
         if stream is None or stream.state_machine.state not in _RECEIVING or self._within_block:
             # Not plain after all: h2 knows what to answer.
             events += self.receive_data(data[at:after])
             return after
-        size, ends = after - at - _HEAD_BYTES, bool(data[at + 4] & _END_STREAM)
+        size, ends = after - at - HEAD_BYTES, bool(data[at + 4] & END_STREAM)
         try:
             self._pass(ConnectionInputs.RECV_DATA)
             self._inbound_flow_control_window_manager.window_consumed(size)
-            events += stream.receive_data(data[at + _HEAD_BYTES : after], ends, size)[1]
+            events += stream.receive_data(data[at + HEAD_BYTES : after], ends, size)[1]
         except ProtocolError as broken:
             self._terminate_connection(broken.error_code)
             raise
@@ -285,11 +287,11 @@ class Http2(H2Connection):
 
     def _receive_window(self, data: bytes, at: int, after: int, events: list[Event]) -> int:
         """Take a larger window; h2 takes whatever is wrong with one."""
-        number, more = _WINDOW_UPDATE.unpack_from(data, at + 5) if after - at == _WINDOW_BYTES else (0, 0)
-        more &= _WINDOW_MAX
+        number, more = _WINDOW_UPDATE.unpack_from(data, at + 5) if after - at == NUMBER_FRAME_BYTES else (0, 0)
+        more &= WINDOW_MAX
         stream = self.streams.get(number)
         grows: Http2 | H2Stream | None = stream if number else self
-        room = 0 if grows is None or (stream and stream.closed) else _WINDOW_MAX - grows.outbound_flow_control_window
+        room = 0 if grows is None or (stream and stream.closed) else WINDOW_MAX - grows.outbound_flow_control_window
         if grows is None or not 0 < more <= room or self.state_machine.state not in _OPEN or self._within_block:
             events += self.receive_data(data[at:after])
             return after

@@ -6,7 +6,6 @@ way, and a request can go over to it until it is answered (`tests/actors/session
 anything comes behind it that h2 must judge: h2 sees a stream for every request that waits.
 """
 
-import struct
 from collections.abc import Callable
 from typing import Any, Final, cast
 
@@ -15,16 +14,23 @@ from h2.errors import ErrorCodes
 from h2.events import Event, StreamReset
 from h2.stream import H2Stream, StreamClosedBy
 
+from actors.sessions.grpc._frame_head import (
+    DATA,
+    END_HEADERS,
+    END_STREAM,
+    HEAD_BYTES,
+    HEADERS,
+    NUMBER_FRAME_BYTES,
+    RESET,
+    WINDOW,
+    WINDOW_MAX,
+    frame_head,
+)
 from actors.sessions.grpc._framing import PREFIX_BYTES, message_prefix
 from actors.sessions.grpc._http2 import Http2
 from actors.sessions.grpc._limits import Limits
 from actors.sessions.grpc._metadata import Fields, Headers
 
-_HEAD: Final = struct.Struct(">BHBBL")
-_HEAD_BYTES: Final = _HEAD.size
-_WINDOW_BYTES, _WINDOW_MAX = _HEAD_BYTES + 4, 2**31 - 1
-_DATA, _HEADERS, _RESET, _WINDOW = 0, 1, 3, 8
-_END_STREAM, _END_HEADERS = 0x1, 0x4
 _WINDOW_SIZE: Final = b"\x00\x00\x04"
 
 
@@ -55,8 +61,8 @@ class WholeHttp2(Http2):
         """Says what serves requests with these headers at once, or None. Asked once for each header block."""
         # Those that are not answered yet and have no stream.
         self._whole: dict[int, WholeRequest] = {}
-        self._plain[_HEADERS << 8 | _END_HEADERS] = self._receive_request
-        self._plain[_RESET << 8] = self._receive_reset
+        self._plain[HEADERS << 8 | END_HEADERS] = self._receive_request
+        self._plain[RESET << 8] = self._receive_reset
         self._message_limit, self._stream_window = limits.message_bytes_max, limits.stream_window_bytes
 
     def _receive_request(self, data: bytes, at: int, after: int, events: list[Event]) -> int:
@@ -74,21 +80,21 @@ class WholeHttp2(Http2):
 
     def _whole_request(self, data: bytes, at: int, after: int) -> tuple[WholeRequest | None, int]:
         """Find a request of one plain message in one frame behind its headers, a larger window between them or not."""
-        block = data[at + _HEAD_BYTES : after]
+        block = data[at + HEAD_BYTES : after]
         found = self._found(block)
-        number, more, body = data[at + 5 : at + _HEAD_BYTES], 0, after
-        if found is None or len(data) < body + _HEAD_BYTES:
+        number, more, body = data[at + 5 : at + HEAD_BYTES], 0, after
+        if found is None or len(data) < body + HEAD_BYTES:
             return None, 0
-        if data[body + 3] == _WINDOW and data[body + 5 : body + _HEAD_BYTES] == number:
-            more = int.from_bytes(data[body + _HEAD_BYTES : body + _WINDOW_BYTES]) & _WINDOW_MAX
-            if data[body : body + 3] != _WINDOW_SIZE or not more or len(data) < body + _WINDOW_BYTES + _HEAD_BYTES:
+        if data[body + 3] == WINDOW and data[body + 5 : body + HEAD_BYTES] == number:
+            more = int.from_bytes(data[body + HEAD_BYTES : body + NUMBER_FRAME_BYTES]) & WINDOW_MAX
+            if data[body : body + 3] != _WINDOW_SIZE or not more or len(data) < body + NUMBER_FRAME_BYTES + HEAD_BYTES:
                 return None, 0
-            body += _WINDOW_BYTES
-        end, message = self._frame_end(data, body), body + _HEAD_BYTES + PREFIX_BYTES
-        kind, flags, of = data[body + 3], data[body + 4], data[body + 5 : body + _HEAD_BYTES]
-        if kind != _DATA or flags != _END_STREAM or of != number or not message <= end <= len(data):
+            body += NUMBER_FRAME_BYTES
+        end, message = self._frame_end(data, body), body + HEAD_BYTES + PREFIX_BYTES
+        kind, flags, of = data[body + 3], data[body + 4], data[body + 5 : body + HEAD_BYTES]
+        if kind != DATA or flags != END_STREAM or of != number or not message <= end <= len(data):
             return None, 0
-        if data[body + _HEAD_BYTES : message] != message_prefix(end - message):
+        if data[body + HEAD_BYTES : message] != message_prefix(end - message):
             return None, 0
         request = WholeRequest(int.from_bytes(number), found[0], data[message:end], found[1], more)
         return (request, end) if self._may_come(request) else (None, 0)
@@ -111,7 +117,7 @@ class WholeHttp2(Http2):
             and not self._within_block
             and request.number > self.highest_inbound_stream_id
             and bool(request.number & 1)
-            and self.peer_stream_window + request.more_window <= _WINDOW_MAX
+            and self.peer_stream_window + request.more_window <= WINDOW_MAX
             and request.size <= self._stream_window
             and request.size <= self._inbound_flow_control_window_manager.current_window_size
             and len(request.message) <= self._message_limit
@@ -119,10 +125,10 @@ class WholeHttp2(Http2):
 
     def _receive_reset(self, data: bytes, at: int, after: int, events: list[Event]) -> int:
         """Take the news that a caller has left which is not answered yet."""
-        number = int.from_bytes(data[at + 5 : at + _HEAD_BYTES])
-        if after - at == _WINDOW_BYTES and self._whole.pop(number, None) is not None:
+        number = int.from_bytes(data[at + 5 : at + HEAD_BYTES])
+        if after - at == NUMBER_FRAME_BYTES and self._whole.pop(number, None) is not None:
             self._closed_streams[number] = StreamClosedBy.RECV_RST_STREAM
-            code = int.from_bytes(data[at + _HEAD_BYTES : after])
+            code = int.from_bytes(data[at + HEAD_BYTES : after])
             events.append(StreamReset(stream_id=number, error_code=code))
         else:
             events += self.receive_data(data[at:after])
@@ -136,11 +142,11 @@ class WholeHttp2(Http2):
 
     def _receive_window(self, data: bytes, at: int, after: int, events: list[Event]) -> int:
         """Take a larger window that came behind a request."""
-        request = self._whole.get(int.from_bytes(data[at + 5 : at + _HEAD_BYTES]))
-        if request is None or after - at != _WINDOW_BYTES:
+        request = self._whole.get(int.from_bytes(data[at + 5 : at + HEAD_BYTES]))
+        if request is None or after - at != NUMBER_FRAME_BYTES:
             return super()._receive_window(data, at, after, events)
-        more = int.from_bytes(data[at + _HEAD_BYTES : after]) & _WINDOW_MAX
-        if not more or self.peer_stream_window + request.more_window + more > _WINDOW_MAX:
+        more = int.from_bytes(data[at + HEAD_BYTES : after]) & WINDOW_MAX
+        if not more or self.peer_stream_window + request.more_window + more > WINDOW_MAX:
             events += self.receive_data(data[at:after])
         else:
             request.more_window += more
@@ -171,12 +177,12 @@ class WholeHttp2(Http2):
         self.outbound_flow_control_window -= size
         self._data_to_send += b"".join(
             (
-                _HEAD.pack(0, len(first), _HEADERS, _END_HEADERS, number),
+                frame_head(len(first), HEADERS, END_HEADERS, number),
                 first,
-                _HEAD.pack(size >> 16, size & 0xFFFF, _DATA, 0, number),
+                frame_head(size, DATA, 0, number),
                 message_prefix(len(payload)),
                 payload,
-                _HEAD.pack(0, len(last), _HEADERS, _END_HEADERS | _END_STREAM, number),
+                frame_head(len(last), HEADERS, END_HEADERS | END_STREAM, number),
                 last,
             )
         )
