@@ -1,6 +1,7 @@
 """Serve routes on listeners: accept, check, run each call in a scope of its own, drain, stop."""
 
 import functools
+import logging
 import math
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, Final, cast
@@ -23,6 +24,7 @@ from actors.sessions.grpc._status import OK, Status, StatusCode
 from actors.sessions.grpc._stream import Stream
 from actors.sessions.grpc._whole import WholeRequest
 
+_LOGGER: Final = logging.getLogger("actors.sessions.grpc")
 # What a call ends with unless something better is known: never OK by default.
 _STOPPED: Final = Status(StatusCode.UNAVAILABLE, "the server stopped before the call was answered")
 _LATE: Final = Status(StatusCode.DEADLINE_EXCEEDED, "the deadline of the call passed before it was answered")
@@ -47,8 +49,9 @@ class HandlerCrashed:
     error: BaseException
 
 
-def _report_nothing(_: HandlerCrashed) -> None:
-    """Leave it to the counter in `statistics()`."""
+def _log_crash(crashed: HandlerCrashed) -> None:
+    """Tell the log: the caller is told nothing that would help."""
+    _LOGGER.error("the handler of %s failed for %s", crashed.path, crashed.peer, exc_info=crashed.error)
 
 
 @attrs.frozen(kw_only=True)
@@ -59,7 +62,8 @@ class ServerOptions:
         limits: Bounds of each connection.
         keepalive: When a silent caller is asked whether it is there.
         first_bytes_timeout_s: How long a new connection may take to shake hands and show what it speaks.
-        report: Called for each handler that crashed; it must not raise.
+        report: Called for each handler that crashed; it must not raise. Without it, each is an error in the log
+            `actors.sessions.grpc`.
         other_protocol: Serves a connection that does not speak HTTP/2, given its first bytes; then it is closed.
     """
 
@@ -69,7 +73,7 @@ class ServerOptions:
 
     first_bytes_timeout_s: float = 10.0
 
-    report: Callable[[HandlerCrashed], None] = _report_nothing
+    report: Callable[[HandlerCrashed], None] = _log_crash
 
     other_protocol: Callable[[trio.abc.Stream, bytes], Awaitable[None]] | None = None
 

@@ -27,6 +27,21 @@ async def test_a_crash_is_reported_and_counted_and_its_text_stays_here(network: 
         assert server.statistics().handlers_crashed == 1
 
 
+async def test_a_crash_of_which_nobody_wants_to_hear_is_in_the_log_with_its_traceback(
+    network: MemoryNetwork, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Mutant: nothing is done by default."""
+    async with run_ours(Seen(), [network.listener]), grpc.open_channel("http://m", dial=network.dial) as channel:
+        with pytest.raises(grpc.CallFailed):
+            await channel.unary(CRASH, b"")
+
+    [record] = caplog.records
+    assert (record.name, record.levelname) == ("actors.sessions.grpc", "ERROR")
+    assert CRASH.path in record.getMessage()
+    assert record.exc_info is not None
+    assert record.exc_info[0] is LookupError
+
+
 async def test_what_happens_is_counted(server: grpc.Server, channel: grpc.Channel) -> None:
     await channel.unary(ECHO, b"")
     with pytest.raises(grpc.CallFailed):
