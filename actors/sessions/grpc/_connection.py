@@ -107,6 +107,7 @@ class Connection:
                     async with trio.open_nursery() as self._calls:
                         if math.isfinite(self._keepalive.interval_s):
                             self._calls.start_soon(self._watch)
+                        self._end_if_drained()  # It may have been asked to end before it began.
                         await self._read(first_bytes)
                         self._calls.cancel_scope.cancel()
                 finally:

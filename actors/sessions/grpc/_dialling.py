@@ -23,6 +23,8 @@ class CannotConnect(GrpcError):
 class _Attempt:
     done: trio.Event = attrs.field(factory=trio.Event)
     failure: CannotConnect | None = None
+    # Whether the channel was released, and nobody has come since to wait for it.
+    released: bool = False
 
 
 class Connections:
@@ -79,6 +81,7 @@ class Connections:
         if attempt is None:
             attempt = self._attempt = _Attempt()
             self._nursery.start_soon(self._connect, attempt)
+        attempt.released = False
         await attempt.done.wait()
         if attempt.failure is not None and not usable:
             raise attempt.failure
@@ -88,6 +91,8 @@ class Connections:
         try:
             with trio.move_on_after(self._connect_timeout_s) as patience:
                 transport = await self._dial()
+                if attempt.released:
+                    return await trio.aclose_forcefully(transport)
                 connection = self._begin(transport)
                 await connection.wait_settled()
             if patience.cancelled_caught:
@@ -135,9 +140,14 @@ class Connections:
         self._changes.unpark_all()
 
     def release(self) -> None:
-        """Let every connection end once its calls have ended; the next call opens a new one."""
+        """Let every connection end once its calls have ended; the next call opens a new one.
+
+        What is being dialled ends as soon as it is there: whoever asked for it has left.
+        """
         for connection in [*self._open]:
             connection.drain()
+        if self._attempt is not None:
+            self._attempt.released = True
 
     def close(self) -> None:
         """Refuse every further call."""

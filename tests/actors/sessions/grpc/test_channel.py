@@ -4,6 +4,7 @@ import trio
 import trio.testing
 
 from actors.sessions import grpc
+from actors.sessions.grpc._connection import Connection
 from actors.sessions.grpc.testing import MemoryNetwork
 from tests.actors.sessions.grpc.peers import run_ours
 from tests.actors.sessions.grpc.raw import Raw, accept_raw
@@ -194,6 +195,73 @@ async def test_a_released_channel_closes_when_its_calls_end_and_opens_again(
 
     assert channel.connections_open == 0
     assert channel.connections_dialled == 2
+
+
+class SlowNetwork:
+    """Dials when it may."""
+
+    def __init__(self, network: MemoryNetwork) -> None:
+        self.network, self.may_dial = network, trio.Event()
+
+    async def dial(self) -> trio.abc.Stream:
+        await self.may_dial.wait()
+        return await self.network.dial()
+
+
+async def call_and_leave(channel: grpc.Channel) -> None:
+    """Have a connection dialled, and do not wait for it."""
+    async with trio.open_nursery() as leaving:
+
+        async def call() -> None:
+            await channel.unary(ECHO, b"")
+
+        leaving.start_soon(call)
+        await trio.testing.wait_all_tasks_blocked()
+        leaving.cancel_scope.cancel()
+
+
+async def test_a_released_channel_keeps_no_connection_that_was_being_dialled_for_a_caller_who_left(
+    network: MemoryNetwork, server: grpc.Server
+) -> None:
+    """Mutant: `release` ends only what is open. Found by chaos: a cut beside the end of the last session."""
+    slow = SlowNetwork(network)
+    async with grpc.open_channel("http://m", dial=slow.dial) as channel:
+        await call_and_leave(channel)
+        channel.release()
+        slow.may_dial.set()
+        await trio.testing.wait_all_tasks_blocked()
+
+        assert channel.connections_open == 0
+        assert server.statistics().connections_open == 0
+
+
+async def test_who_calls_after_a_release_has_the_connection_that_is_being_dialled(
+    network: MemoryNetwork, server: grpc.Server
+) -> None:
+    """Mutant: what is dialled at a release is dropped whoever waits for it."""
+    slow = SlowNetwork(network)
+    async with grpc.open_channel("http://m", dial=slow.dial) as channel, trio.open_nursery() as callers:
+        await call_and_leave(channel)
+        channel.release()
+
+        async def call() -> None:
+            await channel.unary(ECHO, b"")
+
+        callers.start_soon(call)
+        await trio.testing.wait_all_tasks_blocked()
+        slow.may_dial.set()
+        await trio.testing.wait_all_tasks_blocked()
+
+        assert channel.connections_dialled == channel.connections_open == len(network.pairs) == 1
+
+
+async def test_a_connection_that_is_drained_before_it_runs_ends_when_it_does(nursery: trio.Nursery) -> None:
+    """Mutant: only what changes later is looked at. Found by chaos: a release right behind a dial."""
+    here, _ = trio.testing.memory_stream_pair()
+    connection = Connection(here, client=True, limits=grpc.Limits(), keepalive=grpc.KeepalivePolicy())
+    connection.drain()
+    with trio.fail_after(1):
+        await connection.run()
 
 
 async def test_more_than_one_response_to_a_unary_call_is_an_error(server: grpc.Server, channel: grpc.Channel) -> None:
