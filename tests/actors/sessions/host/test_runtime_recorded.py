@@ -85,7 +85,7 @@ async def differences(channel: Channel, row: dict[str, Any]) -> list[str]:
             later = peer.terminate(seen.cell_id) if "terminate" in step else peer.wait(seen.cell_id, 3000)
             state, after = await later
             if row["id"] == SEEN_IN_PARTS and after.outcome == "yielded":
-                # Its second yield comes right behind the first: whether the next wait still sees it, the system decides.
+                # Its second yield comes right behind the first: a quick wait still sees it.
                 earlier, (_, after) = after.items, await peer.wait(seen.cell_id, 3000)
                 after.items[:0] = earlier
             compare("state", state, recorded.get("state", "live_cell"))
