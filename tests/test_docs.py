@@ -26,7 +26,7 @@ EXAMPLES = [
 
 
 def test_the_readme_and_the_guide_have_examples() -> None:
-    assert len(EXAMPLES) == 15
+    assert len(EXAMPLES) == 17
 
 
 def test_the_guide_names_every_function_that_a_cell_is_given() -> None:
