@@ -187,11 +187,11 @@ class ToolCalls:
 
     def cancel_all_of(self, caller: Caller) -> None:
         """Forget the open calls of a cell, and tell of those that may have been seen."""
+        # In one pass: a cell may have thousands that wait for room.
+        self._blocked = [call for call in self._blocked if call.caller is not caller]
         for call in [call for call in self._pending.values() if call.caller is caller]:
             del self._pending[call.invocation_id]
             self._seen.add(call.invocation_id)
-            if call in self._blocked:
-                self._blocked.remove(call)
             if call.sent:
                 self._on_cancel(call.invocation_id)
             elif call.subscription is not None:
