@@ -1,6 +1,6 @@
 """Ask every question and write the answers: `python -m benchmarks [--quick] [name ...]`.
 
-Writes `benchmarks/results.md` (a table) and `benchmarks/results.svg` (each number against its bar).
+A whole run at full size writes `benchmarks/results.md` (a table) and `benchmarks/results.svg` (each number against its bar).
 How an absolute bar would stand at the reference's speed is shown beside the judgement; see `benchmarks/README.md`.
 """
 
@@ -35,8 +35,11 @@ def main() -> int:
         for result in collect(name):
             results.append(result)
             print(line(result), flush=True)
-    (HERE / "results.md").write_text(table(results))
-    (HERE / "results.svg").write_text(plot(results))
+    if options.quick or options.names:
+        print("benchmarks/results.md is left as it was: it holds whole runs at full size")
+    else:
+        (HERE / "results.md").write_text(table(results))
+        (HERE / "results.svg").write_text(plot(results))
     return 1 if any(result.met is False for result in results) else 0
 
 
