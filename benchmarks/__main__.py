@@ -1,7 +1,7 @@
 """Ask every question and write the answers: `python -m benchmarks [--quick] [name ...]`.
 
-A whole run at full size writes `benchmarks/results.md` (a table) and `benchmarks/results.svg` (each number against its bar).
-How an absolute bar would stand at the reference's speed is shown beside the judgement; see `benchmarks/README.md`.
+A whole run at full size writes `benchmarks/results.md` (a table) and `benchmarks/results.svg` (each number against its
+bar). How an absolute bar would stand at the reference's speed is shown beside it; see `benchmarks/README.md`.
 """
 
 import argparse
