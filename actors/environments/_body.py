@@ -23,10 +23,11 @@ from actors.environments._lifecycle import (
     Event,
     Lifecycle,
 )
-from actors.environments._outcomes import NotYet, joined_attempt, refusal, start_outcome, use_outcome
+from actors.environments._outcomes import ASK_AGAIN, WAIT, joined_attempt, refusal, start_outcome, use_outcome
 from actors.environments._printable import time_text
 from actors.environments._provider import ConnectBundle, ConnectProvider
 from actors.environments._seams import Client, HarnessIdentity
+from actors.environments._waiters import Decide, Waiters
 from actors.environments._watch import Change, WatchSource
 
 if TYPE_CHECKING:
@@ -63,11 +64,11 @@ class Body:
         "link",
         "look_ups",
         "looking",
-        "lot",
         "provider",
         "reference",
         "released",
         "tries",
+        "waiters",
         "watch_source",
     )
 
@@ -96,7 +97,7 @@ class Body:
         self.fetched: tuple[int, ConnectBundle] | None = None
         # Made at first use: most environments of a large fleet are never waited for at once.
         self.identity: HarnessIdentity | None = None
-        self.lot: trio.lowlevel.ParkingLot | None = None
+        self.waiters: Waiters | None = None
         self.watch_source: WatchSource[ConnectionState] | None = None
 
     @property
@@ -220,11 +221,11 @@ class Body:
         if self.watch_source is not None and after.is_closed:
             self._end_watches()
         # Nobody waits for less than another phase or the end of an attempt: information wakes nobody in vain.
-        if self.lot is not None and (
+        if self.waiters is not None and (
             after.connection.phase is not before.connection.phase
             or after.connection.error is not before.connection.error
         ):
-            self.lot.unpark_all()
+            self.waiters.tell(after)
         self.backstage.note_step(before, after, now_s)
 
     def _end_watches(self) -> None:
@@ -241,16 +242,6 @@ class Body:
         return self.watch_source
 
     # What callers wait for.
-
-    async def park(self) -> None:
-        """Wait until something has changed.
-
-        Cancelled:
-            Only this wait ends.
-        """
-        if self.lot is None:
-            self.lot = trio.lowlevel.ParkingLot()
-        await self.lot.park()
 
     def ask(self, operation: str) -> int:
         """Have the link opened if that can be done; nobody is waited for.
@@ -282,38 +273,31 @@ class Body:
 
     async def wait_started(self) -> None:
         """Wait until the start is over, well or badly."""
-        joined = 1
-        if not self.life.connection.was_connected:
-            joined = self.ask("wait_until_ready")
-        await trio.lowlevel.checkpoint()
-        while (outcome := start_outcome(self.life, joined)) is not None:
-            try:
-                await self._act_on(outcome, "wait_until_ready")
-            finally:
-                del outcome
+        joined = 1 if self.life.connection.was_connected else self.ask("wait_until_ready")
+        await self._wait_until_decided(start_outcome, joined, "wait_until_ready")
 
     async def use(self, operation: str) -> Client:
         """Wait until there is a link, opening one if need be, and give its client."""
-        joined = self.ask(operation)
-        await trio.lowlevel.checkpoint()
-        while (outcome := use_outcome(self.life, joined)) is not None:
-            try:
-                joined = await self._act_on(outcome, operation) or joined
-            finally:
-                del outcome
+        await self._wait_until_decided(use_outcome, self.ask(operation), operation)
         assert self.client is not None, "a connected environment has a client"
         return self.client
 
-    async def _act_on(self, outcome: Exception | NotYet, operation: str) -> int | None:
+    async def _wait_until_decided(self, decide: Decide, joined: int, operation: str) -> None:
+        """Wait until all is well for one who joined this attempt, or raise what was decided first."""
+        outcome = decide(self.life, joined)
+        if outcome is not WAIT:
+            await trio.lowlevel.checkpoint()
+            outcome = outcome or decide(self.life, joined)
         try:
-            match outcome:
-                case NotYet.WAIT:
-                    await self.park()
-                    return None
-                case NotYet.ASK_AGAIN:
-                    return self.ask(operation)
-                case Exception():
+            while outcome is not None:
+                if outcome is WAIT:
+                    self.waiters = self.waiters or Waiters()
+                    await self.waiters.wait(decide, joined)
+                elif outcome is ASK_AGAIN:
+                    joined = self.ask(operation)
+                else:
                     raise outcome
+                outcome = decide(self.life, joined)
         finally:
             # An error that a frame of its own traceback holds would keep the environment until the next collection.
             del outcome
