@@ -149,7 +149,7 @@ class AskTimedOut(ActorsError, TimeoutError):
         where = "was being worked on" if taken else "was still waiting in the mailbox and has been withdrawn"
         super().__init__(
             f"{actor} (generation {generation}) did not answer {type(message).__name__} "
-            f"within {timeout_s:g} s; it {where}"
+            f"within {timeout_s:g} s (ask's timeout_s); it {where}"
         )
         self.message: object = message
         self.actor: str = actor

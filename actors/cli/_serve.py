@@ -110,7 +110,7 @@ def _read_url(option: str, url: str, scheme: str) -> SplitResult:
     try:
         _ = parts.port
     except ValueError:
-        raise ValueError(f"{option}: the port must be a number from 0 to 65535") from None
+        raise ValueError(f"{option} {url!r}: the port must be a number from 0 to 65535") from None
     return parts
 
 

@@ -1,6 +1,7 @@
 """What a provider is asked, and what it may answer: how to reach an environment right now."""
 
 from typing import Any, Protocol
+from urllib.parse import urlsplit
 
 import attrs
 
@@ -8,7 +9,7 @@ from actors import InvalidOption
 from actors.environments._demands import Shown, a_text, must_be_text, of
 from actors.environments._printable import shown_url
 
-_WEBSOCKET = "it must be a ws:// or wss:// URL"
+_WEBSOCKET = "it must be a ws:// or wss:// URL with a host, and a port from 1 to 65535 if it has one"
 
 
 class Secretive:
@@ -41,7 +42,12 @@ class ConnectBundle(Secretive):
 
 def _websocket(_endpoint: object, field: "attrs.Attribute[str]", url: str) -> None:
     must_be_text(field.name, url, _WEBSOCKET)
-    if not url.lower().startswith(("ws://", "wss://")):
+    try:
+        parts = urlsplit(url)
+        is_one = parts.scheme in {"ws", "wss"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # Its port is no port, or its host is half of an IPv6 address.
+        is_one = False
+    if not is_one:
         raise InvalidOption(field.name, Shown(shown_url(url)), _WEBSOCKET)
 
 

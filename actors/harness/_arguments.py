@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from typing import Any, cast
 
 from actors.harness._errors import InvalidArgument
-from actors.protocol import MalformedMessage, Notification, encode_message
+from actors.protocol import MalformedMessage, Notification, Signal, encode_message
 
 
 def checked_argv(argv: Sequence[str]) -> tuple[str, ...]:
@@ -58,6 +58,14 @@ def check_kind(field: str, value: object, kind: type) -> None:
     """Refuse what is of another kind."""
     if not isinstance(value, kind):
         raise InvalidArgument(field, f"must be {_NAMES.get(kind, kind.__name__)}, not {_kind(value)}")
+
+
+def check_signal(value: object) -> None:
+    """Refuse what the protocol cannot send, and say what can be done instead."""
+    if not isinstance(value, Signal):
+        ways = "signal() alone sends it, and terminate(grace_s=...) asks with SIGTERM and then kills"
+        rule = f"must be actors.protocol.Signal.INTERRUPT, not {_kind(value)}: the protocol has no other; {ways}"
+        raise InvalidArgument("signal", rule)
 
 
 def checked_bytes(data: bytes, *, instead: str = "encode a text first") -> bytes:

@@ -6,7 +6,7 @@ from typing import Final
 import attrs
 import trio
 
-from actors.harness._arguments import check_kind, check_seconds, checked_bytes
+from actors.harness._arguments import check_kind, check_seconds, check_signal, checked_bytes
 from actors.harness._backlog import Skipped
 from actors.harness._core import Core
 from actors.harness._errors import ProcessFailed, RequestRejected, StdinUnavailable
@@ -141,12 +141,15 @@ class Process:
         return ended.code
 
     async def signal(self, signal: Signal = Signal.INTERRUPT) -> None:
-        """Send a signal to the process's group; no error when it has ended.
+        """Send an interrupt to the process's group, as Ctrl-C does; no error when it has ended.
+
+        Args:
+            signal: `actors.protocol.Signal.INTERRUPT`, the one signal that the protocol has; `terminate` kills.
 
         Cancelled:
             The signal may have been sent.
         """
-        check_kind("signal", signal, Signal)
+        check_signal(signal)
         await self._core.call(PROCESS_SIGNAL, SignalParams(process_id=self.id, signal=signal), identity=self.id)
 
     async def terminate(self, *, grace_s: float | None = None) -> bool:

@@ -100,6 +100,10 @@ class StaleGeneration(SessionsError):
 
     def __init__(self, cell_id: str, generation: int) -> None:
         super().__init__("cell belongs to a stale code-mode host generation")
+        self.add_note(
+            f"cell {cell_id!r:.200} is not of generation {generation}, in which this session is now: its cells are "
+            f"called g{generation}:N, and those of an earlier one ended with their host"
+        )
         self.cell_id: str = cell_id
         self.generation: int = generation
 

@@ -101,7 +101,7 @@ class Connections:
             elif connection is not None and connection.phase is Phase.ENDED:
                 attempt.failure = CannotConnect(self._target, connection.lost_because)
         except (OSError, trio.BrokenResourceError, trio.ClosedResourceError) as refused:
-            attempt.failure = CannotConnect(self._target, str(refused) or type(refused).__name__)
+            attempt.failure = CannotConnect(self._target, _said_by(refused))
             attempt.failure.__cause__ = refused
         finally:
             self._attempt = None
@@ -153,3 +153,12 @@ class Connections:
         """Refuse every further call."""
         self._closed = True
         self._wake()
+
+
+def _said_by(refused: Exception) -> str:
+    said = str(refused) or type(refused).__name__
+    # trio tries each address of a name and holds what became of each.
+    reasons = getattr(refused.__cause__, "exceptions", ()) or (refused.__cause__ or refused,)
+    if all(isinstance(reason, ConnectionRefusedError | FileNotFoundError) for reason in reasons):
+        return f"{said}; nothing listens there: check the address, and that a server was started"
+    return said

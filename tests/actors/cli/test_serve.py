@@ -166,7 +166,10 @@ def test_a_second_signal_does_not_wait_for_anybody(tmp_path: Path) -> None:
         (("--certificate", "TOKEN", "--key", "TOKEN"), "cannot be used"),
         (("--public-url", "nonsense"), "--public-url takes http://HOST:PORT"),
         (("--public-url", "https://relay.example:0"), "--public-url takes the address that clients dial"),
-        (("--listen", "http://127.0.0.1:99999"), "--listen: the port must be a number from 0 to 65535"),
+        (
+            ("--listen", "http://127.0.0.1:99999"),
+            "--listen 'http://127.0.0.1:99999': the port must be a number from 0 to 65535",
+        ),
         (("--listen", "http://127.0.0.1:0/path"), "and nothing behind it"),
         (("--executor-token-file", "TOKEN"), "two of the token files hold the same token"),
         (("--listen", "https://127.0.0.1:0"), "--listen takes http://HOST:PORT"),

@@ -68,7 +68,7 @@ async def test_an_ask_has_an_end_by_default(root: Supervisor, autojump_clock: Mo
     assert trio.current_time() - begun_s == pytest.approx(actors.ASK_TIMEOUT_S)
     assert late.value.taken
     assert isinstance(late.value, TimeoutError)
-    assert "5 s" in str(late.value)
+    assert "within 5 s (ask's timeout_s)" in str(late.value)
     assert "being worked on" in str(late.value)
 
 

@@ -70,6 +70,19 @@ async def test_a_url_that_is_no_text_is_refused_by_its_name() -> None:
             manager.upsert_url("tools", nothing)
 
 
+@pytest.mark.parametrize(
+    "url", ["ws://", "ws://:80", "ws://127.0.0.1:99999", "ws://127.0.0.1:0", "ws://x:y", "ws://[::1", "http://x"]
+)
+async def test_a_url_that_nobody_can_dial_is_refused_at_once_and_shown(url: str) -> None:
+    async with open_manager_in_memory() as manager:
+        with pytest.raises(InvalidOption) as refused:
+            manager.upsert_url("tools", url)
+
+        assert manager.get("tools") is None
+    assert f"websocket_url='{url}'" in str(refused.value)
+    assert "a port from 1 to 65535" in str(refused.value)
+
+
 async def test_what_is_over_says_what_to_do() -> None:
     async with open_manager_in_memory() as manager:
         registration = manager.register_deferred("tools", FailingProvider())

@@ -2,6 +2,7 @@
 
 import inspect
 import math
+import signal
 import sys
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -135,6 +136,18 @@ async def test_a_process_used_with_another_kind(
 
         assert refusal.value.field == field
         assert b"".join([piece async for piece in process.output()]) == b"on"
+
+
+async def test_another_signal_is_refused_with_what_can_be_done_instead(autojump_clock: object) -> None:
+    async with open_world() as world, world.client.processes.start(["cat"], pipe_stdin=True) as process:
+        with pytest.raises(InvalidArgument) as refusal:
+            await process.signal(signal.SIGTERM)  # type: ignore[arg-type]
+        await process.terminate()
+
+    assert str(refusal.value) == (
+        "signal: must be actors.protocol.Signal.INTERRUPT, not Signals: the protocol has no other; "
+        "signal() alone sends it, and terminate(grace_s=...) asks with SIGTERM and then kills"
+    )
 
 
 async def test_an_endless_grace_is_as_good_as_a_day(autojump_clock: object) -> None:

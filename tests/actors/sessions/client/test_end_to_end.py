@@ -454,8 +454,9 @@ async def test_a_killed_host_costs_one_notice_for_every_call_made_before(host: H
         response = await (await late).initial_response()
         stale = [session.wait(WaitRequest("2", 1)), session.terminate("2")]
         for call in stale:
-            with pytest.raises(StaleGeneration, match="stale code-mode host generation"):
+            with pytest.raises(StaleGeneration, match="stale code-mode host generation") as gone:
                 await call
+            assert "cell '2' is not of generation 2" in gone.value.__notes__[0]
         yielded = await run(session, "stay", yield_time_ms=1)
         waited = await session.wait(WaitRequest(yielded.cell_id, 1))
         ended = await session.terminate(yielded.cell_id)
