@@ -3,30 +3,49 @@
 A parent-death signal would be the system's own means, but it is tied to the *thread* that started the child, which may
 be one that retires; setting it also needs code between fork and exec, which is unsafe beside threads. So one small
 shell, in a session of its own, reads from a pipe that only we hold. The end of that pipe is our death: it then kills
-every group it was told of and not told to forget. See ``test_processes_die_with_an_executor_that_is_killed``.
+every group it was told of and not told to forget, and everyone who was left running by a command that has ended: these
+by their number and their start, since the number of an empty group may be somebody else's. See
+``test_processes_die_with_an_executor_that_is_killed``.
 """
 
 import contextlib
 import os
 import signal
 import subprocess
+from collections import deque
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from typing import Final
 
 import trio
 
+from actors.executor._launching import Sighting
+
 __all__ = ["Guard", "open_guard"]
 
+LEFT_MAX: Final = 4096
+"""So many of those that were left running are watched; of more, the newest."""
+
+# A program's name, the second field of its line, may hold anything: the fields behind it are counted from its end.
 _SCRIPT = """
+set -f
 trap '' HUP INT QUIT TERM
-live=' '
-while read -r sign group; do
+live=' ' left=' '
+while read -r sign what; do
   case "$sign" in
-    +) live="$live$group " ;;
-    -) case "$live" in *" $group "*) live="${live%% $group *} ${live#* $group }" ;; esac ;;
+    +) live="$live$what " ;;
+    -) case "$live" in *" $what "*) live="${live%% $what *} ${live#* $what }" ;; esac ;;
+    =) left="$left$what " ;;
+    /) case "$left" in *" $what "*) left="${left%% $what *} ${left#* $what }" ;; esac ;;
   esac
 done
 for group in $live; do kill -s KILL -- "-$group"; done
+for one in $left; do
+  line=''
+  while read -r part; do line="$line $part"; done <"/proc/${one%:*}/stat"
+  set -- ${line##*) }
+  [ "${20}" = "${one#*:}" ] && kill -s KILL "${one%:*}"
+done
 """
 
 
@@ -35,6 +54,7 @@ class Guard:
 
     def __init__(self, pipe: int) -> None:
         self._pipe: int | None = pipe
+        self._left: deque[str] = deque()
         self.lost: bool = False
         """Whether the guard itself is gone; groups then outlive us if we are killed."""
 
@@ -45,6 +65,13 @@ class Guard:
     def forget(self, group: int) -> None:
         """This group ended; its number may soon be somebody else's."""
         self._tell(f"- {group}\n")
+
+    def watch_left(self, sighted: Sighting) -> None:
+        """Kill exactly this process when we die; of those whose command has ended."""
+        self._left.append(f"{sighted.pid}:{sighted.started_ticks}")
+        self._tell(f"= {self._left[-1]}\n")
+        if len(self._left) > LEFT_MAX:
+            self._tell(f"/ {self._left.popleft()}\n")
 
     def _tell(self, line: str) -> None:
         if self._pipe is None or self.lost:

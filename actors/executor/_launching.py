@@ -178,6 +178,10 @@ class LaunchedProcess(Protocol):
         """Kill exactly the process that was seen, never another with its number."""
         ...
 
+    def leave(self, sighted: Sighting) -> None:
+        """Let a process that was seen run on after its command; it still must not outlive us."""
+        ...
+
 
 class ProcessLauncher(Protocol):
     """Starts processes."""

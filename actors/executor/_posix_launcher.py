@@ -215,12 +215,12 @@ class PosixProcess:
             It lives on, or stays unreaped until the next call.
         """
         status = await self._child.wait()
-        self._reaped = True
-        # In the same breath, so that the number cannot be anybody else's yet.
-        self.left_members = _group_has_members(self.pid)
-        if self._guard is not None:
-            self._guard.forget(self.pid)
-            self._guard = None
+        if not self._reaped:
+            # In the same breath, so that the number cannot be anybody else's yet.
+            self._reaped = True
+            self.left_members = _group_has_members(self.pid)
+            if self._guard is not None:
+                self._guard.forget(self.pid)
         return status
 
     def signal_group(self, number: int) -> bool:
@@ -245,6 +245,11 @@ class PosixProcess:
     def kill_sighted(self, sighted: Sighting) -> bool:
         """Kill exactly the process that was seen."""
         return kill_exactly(sighted, signal.SIGKILL)
+
+    def leave(self, sighted: Sighting) -> None:
+        """Have a process that was seen die with us, also if we are killed."""
+        if self._guard is not None:
+            self._guard.watch_left(sighted)
 
 
 def _group_has_members(group: int) -> bool:

@@ -224,6 +224,8 @@ class HostedProcess:
     async def _close(self, process: LaunchedProcess) -> None:
         """Look whom it left behind, if there can be anybody, and tell the close."""
         survivors = await self._look_behind(process) if self._may_have_left_some(process) else ()
+        for sighted in survivors:
+            process.leave(sighted)
         self._tell_close(survivors)
 
     def _may_have_left_some(self, process: LaunchedProcess) -> bool:

@@ -159,6 +159,9 @@ class _Launched:
             if member.pid != self.pid and not member.killed_by
         )
 
+    def leave(self, sighted: Sighting) -> None:
+        """Nobody here outlives anybody: all of it is one program."""
+
     def kill_sighted(self, sighted: Sighting) -> bool:
         member = self._members.get(sighted.pid)
         return member is not None and not member.killed_by and member.take_signal(signal.SIGKILL)

@@ -1,5 +1,7 @@
 """The harness on a real executor: output, exits and time limits as a user meets them (cases P08, P10, P17)."""
 
+import shutil
+import subprocess
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -115,3 +117,26 @@ async def test_what_is_missing_at_a_start_is_told_apart_by_type(client: Client, 
         await client.run([str(tmp_path / "none")], env=ENV)
     with pytest.raises(WorkingFolderNotFound, match="make this folder on the executor's machine"):
         await client.run(["true"], env=ENV, cwd=tmp_path / "none")
+
+
+async def test_what_commands_left_running_dies_with_an_executor_that_is_killed(tmp_path: Path) -> None:
+    """Seen failing with a guard told of groups only, one that reads another field, one that takes a name for fields."""
+    sleep = tmp_path / "a) 1 (\nb"  # Its name is a field of what the guard reads.
+    shutil.copy("/bin/sleep", sleep)
+    command = [sys.executable, "-m", "actors.cli", "executor", "--listen", "ws://127.0.0.1:0"]
+    executor = await trio.lowlevel.open_process(command, stdout=subprocess.PIPE)
+    assert executor.stdout is not None
+    left: list[int] = []
+    try:
+        async with open_client((await executor.stdout.receive_some()).decode().strip()) as client:
+            for script in ("sleep 0.1", "sleep 1000", f"'{sleep}' 1000"):
+                told = await client.run(["/bin/sh", "-c", f"{script} >/dev/null 2>&1 & echo $!"], env=ENV)
+                left.append(int(told.stdout_text))
+            await process_end(left[0])
+            executor.kill()
+            for pid in left:
+                await process_end(pid)
+    finally:
+        executor.kill()
+        await executor.wait()
+        await executor.stdout.aclose()
