@@ -6,6 +6,10 @@ shell, in a session of its own, reads from a pipe that only we hold. The end of 
 every group it was told of and not told to forget, and everyone who was left running by a command that has ended: these
 by their number and their start, since the number of an empty group may be somebody else's. See
 ``test_processes_die_with_an_executor_that_is_killed``.
+
+A child has no number before it is started, so before that the guard is told of its output pipe. A child holds our
+end of the guard's pipe until it executes its program, so when the guard sees the end, the child has its output pipe
+and is found by it (where there is ``/proc``). A wrapper that waits until it is watched would cost a second program.
 """
 
 import contextlib
@@ -30,10 +34,17 @@ LEFT_MAX: Final = 4096
 _SCRIPT = """
 set -f
 trap '' HUP INT QUIT TERM
-live=' ' left=' '
+live=' ' left=' ' starting=
+look_at() {
+  line=''
+  while read -r part; do line="$line $part"; done <"/proc/$1/stat"
+  set -- ${line##*) }
+  group=$3 start=${20}
+}
 while read -r sign what; do
   case "$sign" in
-    +) live="$live$what " ;;
+    '?') starting=$what ;;
+    +) live="$live$what " starting= ;;
     -) case "$live" in *" $what "*) live="${live%% $what *} ${live#* $what }" ;; esac ;;
     =) left="$left$what " ;;
     /) case "$left" in *" $what "*) left="${left%% $what *} ${left#* $what }" ;; esac ;;
@@ -41,10 +52,17 @@ while read -r sign what; do
 done
 for group in $live; do kill -s KILL -- "-$group"; done
 for one in $left; do
-  line=''
-  while read -r part; do line="$line $part"; done <"/proc/${one%:*}/stat"
-  set -- ${line##*) }
-  [ "${20}" = "${one#*:}" ] && kill -s KILL "${one%:*}"
+  look_at "${one%:*}"
+  [ "$start" = "${one#*:}" ] && kill -s KILL "${one%:*}"
+done
+[ "$starting" ] || exit
+set +f
+ls -l /proc/[0-9]*/fd/[12] | while read -r held; do
+  case "$held" in *" -> $starting")
+    held=${held##*/proc/}
+    look_at "${held%%/*}"
+    [ "$group" ] && kill -s KILL -- "-$group" ;;
+  esac
 done
 """
 
@@ -57,6 +75,10 @@ class Guard:
         self._left: deque[str] = deque()
         self.lost: bool = False
         """Whether the guard itself is gone; groups then outlive us if we are killed."""
+
+    def expect(self, output: str) -> None:
+        """A process that writes to this pipe is about to start, one at a time: kill it when we die before `watch`."""
+        self._tell(f"? {output}\n")
 
     def watch(self, group: int) -> None:
         """Kill this group when we die."""

@@ -60,6 +60,7 @@ class PosixLauncher:
                 streams = _Streams(spec, ours_on_failure, theirs)
                 child = await self._spawner.spawn(
                     argv,
+                    about_to_start=partial(self._expect, streams),
                     executable=program,
                     stdin=streams.child_stdin,
                     stdout=streams.child_stdout,
@@ -75,6 +76,10 @@ class PosixLauncher:
         if self._guard is not None:
             self._guard.watch(child.pid)
         return PosixProcess(child, streams, self._guard, self._table)
+
+    def _expect(self, streams: "_Streams") -> None:
+        if self._guard is not None:
+            self._guard.expect(next(iter(streams.pipe_names), ""))
 
 
 @contextmanager
@@ -123,6 +128,12 @@ class _Streams:
             theirs.callback(os.close, self.child_stdin)
             self.stdin = trio.lowlevel.FdStream(writing)
             ours_on_failure.callback(self.stdin.close)
+
+    @property
+    def pipe_names(self) -> tuple[str, ...]:
+        """What the system calls the output pipes; none for a terminal."""
+        names = (end.system_name for end in self.outputs.values() if isinstance(end, PipeEnd))
+        return tuple(name for name in names if name.startswith("pipe:"))
 
     def _open_output(self, stream: Stream, ours_on_failure: ExitStack, theirs: ExitStack) -> int:
         reading, writing = os.pipe()
@@ -199,11 +210,7 @@ class PosixProcess:
         self.left_members = False
         self._guard = guard
         self._table = table
-        self._pipes = tuple(
-            end.system_name
-            for end in streams.outputs.values()
-            if isinstance(end, PipeEnd) and end.system_name.startswith("pipe:")
-        )
+        self._pipes = streams.pipe_names
         self.pid: int = child.pid
         self.stdin: InputEnd | None = streams.stdin
         self.outputs: Mapping[Stream, OutputEnd] = streams.outputs

@@ -9,7 +9,7 @@ turns of the scheduler and two of the system's besides: half a millisecond of th
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Protocol, TypedDict, Unpack
 
@@ -105,8 +105,15 @@ class Spawner:
         self.started: int = 0
         """Children so far, of those that were started here."""
 
-    async def spawn(self, argv: Sequence[str], **start: Unpack[Start]) -> Child:
+    async def spawn(
+        self, argv: Sequence[str], *, about_to_start: Callable[[], None] = lambda: None, **start: Unpack[Start]
+    ) -> Child:
         """Start a child as the leader of a session and a group of its own.
+
+        Args:
+            argv: What it sees as its arguments.
+            about_to_start: Called in the same breath as the start, where children are started in the task.
+            start: What else it is started with.
 
         Raises:
             OSError: The system refused.
@@ -119,6 +126,7 @@ class Spawner:
             with no_thread_told():
                 return await trio.lowlevel.open_process(argv, start_new_session=True, **start)
         await self._take_turn()
+        about_to_start()
         # The system's answer is there at once; nobody else runs meanwhile, in a thread or here.
         process = subprocess.Popen(  # noqa: ASYNC220, S603 - see above; what to run is checked.
             argv, start_new_session=True, **start

@@ -223,3 +223,30 @@ async def test_processes_die_with_an_executor_that_is_killed() -> None:
 
     assert len(group) == 2
     await ours.stdout.aclose()
+
+
+_DIE_STARTING = """
+import os, signal, sys, trio
+from actors.executor import open_posix_launcher, LaunchSpec
+from actors.executor._guard import Guard
+def die(self, group):
+    os.write(1, b"%d\\n" % group)
+    os.kill(os.getpid(), signal.SIGKILL)
+async def main():
+    async with open_posix_launcher() as launcher:
+        ended = await launcher.launch(LaunchSpec(argv=("/bin/true",), cwd="/"))
+        await ended.wait()
+        Guard.watch = die
+        await launcher.launch(LaunchSpec(argv=("/bin/sleep", "1000"), cwd="/"))
+trio.run(main)
+"""
+
+
+async def test_a_process_dies_whose_executor_is_killed_before_it_could_tell_the_guard() -> None:
+    ours = await trio.lowlevel.open_process([sys.executable, "-c", _DIE_STARTING], stdout=subprocess.PIPE)
+    assert ours.stdout is not None
+    started = int((await ours.stdout.receive_some()).decode())
+    await ours.wait()
+
+    await process_end(started)
+    await ours.stdout.aclose()
