@@ -14,16 +14,14 @@ import pytest
 import trio
 
 from actors.sessions.grpc import CallFailed, open_channel
-from actors.sessions.host import WALLS, EngineNotFound, find_engine
+from actors.sessions.host import WALLS
 from tests.actors.sessions.host.peer import open_peer
+from tests.support.skips import needs_engine
 
 HOST = (sys.executable, "-W", "error", "-m", "actors.cli", "codemode-host")
 LIMIT_S = 60
 
-try:
-    find_engine()
-except EngineNotFound as missing:
-    pytestmark = pytest.mark.skip(reason=str(missing))
+pytestmark = needs_engine()
 
 
 def called(*arguments: str) -> subprocess.CompletedProcess[str]:

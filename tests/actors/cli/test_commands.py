@@ -14,6 +14,7 @@ from hypothesis import given as having
 from hypothesis import strategies as st
 
 from actors.cli._arguments import parse
+from tests.support.skips import needs_system
 
 GREENROOM = (sys.executable, "-W", "error", "-m", "actors.cli")
 LIMIT_S = 60
@@ -342,7 +343,7 @@ def test_a_reader_that_has_enough_ends_the_demo_without_a_word() -> None:
     assert errors == ""
 
 
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no device that is always full")
+@needs_system(os.path.exists("/dev/full"), "/dev/full")
 def test_output_that_cannot_be_written_is_one_line_on_the_error_output() -> None:
     with open("/dev/full", "w") as full:
         told = subprocess.run([*GREENROOM, "doctor"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=LIMIT_S)

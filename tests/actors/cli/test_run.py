@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.actors.cli.test_commands import GREENROOM, LIMIT_S, greenroom
+from tests.support.skips import package
 
 PAGE_BYTES = resource.getpagesize()
 
@@ -209,7 +210,7 @@ def test_a_command_that_a_signal_ends_says_so_in_one_line(
 ) -> None:
     """Mutant: the exit code alone tells."""
     if command == "codemode-host":
-        pytest.importorskip("actors.sessions.host")
+        package("actors.sessions.host", ".[sessions]")
     token_file = tmp_path / "token"
     token_file.write_text("t" * 32)
     token_file.chmod(0o600)

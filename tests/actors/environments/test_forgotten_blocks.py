@@ -11,6 +11,7 @@ from actors.blocks import block
 from actors.environments._environment_files import EnvironmentFiles
 from actors.environments.testing import open_manager_in_memory
 from supervision import open_root
+from tests.support.skips import package
 
 STRANGER: Any = object()
 
@@ -98,8 +99,8 @@ def test_a_block_keeps_name_help_and_signature() -> None:
 
 
 def test_the_blocks_of_sessions_say_so() -> None:
-    sessions = pytest.importorskip("actors.sessions")
-    host = pytest.importorskip("actors.sessions.host")
+    sessions = package("actors.sessions", ".[sessions]")
+    host = package("actors.sessions.host", ".[sessions]")
     for forgotten, call in [(sessions.open_provider("x"), "open_provider"), (host.open_host("x"), "open_host")]:
         with pytest.raises(AttributeError, match=rf"{call}\(\.\.\.\) was not entered"):
             _ = forgotten.get

@@ -21,8 +21,9 @@ from actors.executor.testing import memory_channel_pair
 from actors.protocol import METHODS
 from tests.actors.executor.client import Client
 from tests.support.settling import until
+from tests.support.skips import RECORDINGS, needs_recording
 
-GOLDEN = Path(__file__).parents[4] / "shared" / "golden" / "exec-rpc.jsonl"
+GOLDEN = RECORDINGS / "exec-rpc.jsonl"
 OURS = ("initialize", "process/", "environment/", "fs/", "capabilityRoots/")
 NOT_OFFERED = ("capabilities/discoverV2", "environmentConfig/read")
 """What the other product keeps in a home of its own: an executor of ours has none, and its capabilities say so."""
@@ -61,7 +62,7 @@ def scenarios() -> Iterator[tuple[str, list[dict[str, Any]]]]:
 SCENARIOS = dict(scenarios())
 
 
-@pytest.mark.skipif(not SCENARIOS, reason="the recordings are kept beside the repository, and are not here")
+@needs_recording(GOLDEN.name)
 def test_there_are_scenarios_to_replay() -> None:
     assert len(SCENARIOS) > 15
 

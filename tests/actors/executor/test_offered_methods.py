@@ -2,11 +2,10 @@
 
 from pathlib import Path
 
-import pytest
-
 from actors.executor import open_executor
 from actors.protocol import METHODS, NEWS
 from tests.actors.executor.client import Refused, memory_client
+from tests.support.skips import needs
 
 WIRE = Path(__file__).parents[3] / "docs" / "wire.md"
 NOT_OFFERED = {"capabilities/discoverV2", "environmentConfig/read", "network/policyRequest", "network/policyDecision"}
@@ -36,7 +35,7 @@ def test_the_methods_are_those_of_the_protocol_and_two_of_ours() -> None:
     }
 
 
-@pytest.mark.skipif(not WIRE.exists(), reason="the documents are not beside an installed package")
+@needs(WIRE.exists(), "the folder of documents", "run this test in a checkout of the repository")
 def test_the_table_in_the_documents_names_each_of_them() -> None:
     table = WIRE.read_text().partition("**Methods.**")[2].partition("\n\n**")[0]
 

@@ -8,6 +8,7 @@ import pytest
 import trio
 
 from actors.executor._spawning import Child, Spawner
+from tests.support.skips import needs_system
 
 
 async def _spawn(spawner: Spawner, code: int = 0) -> Child:
@@ -34,7 +35,7 @@ async def test_a_child_is_waited_for_and_may_be_again(make: Callable[[], Spawner
     assert await child.wait() == 3
 
 
-@pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="the system has no handles for processes")
+@needs_system(hasattr(os, "pidfd_open"), "a handle for processes")
 async def test_a_child_without_a_handle_is_waited_for_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(_pid: int) -> int:
         raise OSError("no more descriptors")

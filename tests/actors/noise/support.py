@@ -6,13 +6,13 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from actors.noise import Identity, Initiator, RecordLimits, Responder, SecureChannel, stream_prologue
 from actors.noise.testing import ScriptedKeys, SeededKeys
+from tests.support.skips import RECORDINGS as RECORDINGS_ELSEWHERE
+from tests.support.skips import skip, where_recordings_go
 
 RECORDINGS = Path(__file__).parent / "recordings"
-VECTORS = Path(__file__).parents[4] / "shared" / "golden" / "vectors"
+VECTORS = RECORDINGS_ELSEWHERE / "vectors"
 
 PROLOGUE = stream_prologue("env-1", "registration-1", "stream-1")
 HARNESS = Identity.generate(keys=SeededKeys("harness"))
@@ -55,7 +55,7 @@ def flip(data: bytes, bit: int) -> bytes:
 def vector_file(name: str) -> Path:
     path = VECTORS / name
     if not path.exists():
-        pytest.skip(f"third-party vectors are not part of the repository: {name} is looked for in {VECTORS}")
+        skip(f"the file of vectors {name}", where_recordings_go("vectors"))
     return path
 
 

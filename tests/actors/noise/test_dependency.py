@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import noise.state
-import pytest
 from noise.backends.default.ciphers import AESGCMCipher
 
 import actors.noise
 from actors.noise._symmetric import HYBRID, begin, split
+from tests.support.skips import needs
 
 TOP = Path(__file__).parents[3]
 STUBS = TOP / "typings" / "noise"
@@ -33,7 +33,7 @@ def stubbed_names() -> Iterator[tuple[str, str, str | None]]:
                         yield module, node.name, member.name
 
 
-@pytest.mark.skipif(not STUBS.exists(), reason="the stubs for the type checkers belong to a checkout")
+@needs(STUBS.exists(), "the folder of stubs for the type checkers", "run this test in a checkout of the repository")
 def test_every_name_in_our_stubs_exists_in_the_installed_package() -> None:
     names = list(stubbed_names())
 

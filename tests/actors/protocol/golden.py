@@ -1,14 +1,13 @@
 """Reads the recorded exchanges with the other implementation, where they are present."""
 
 import json
-from pathlib import Path
 from typing import Any
 
-import pytest
+from tests.support.skips import RECORDINGS, needs_recording
 
-GOLDEN = Path(__file__).parents[4] / "shared" / "golden" / "exec-rpc.jsonl"
+GOLDEN = RECORDINGS / "exec-rpc.jsonl"
 
-needs_golden = pytest.mark.skipif(not GOLDEN.exists(), reason="the recorded exchanges are not beside this checkout")
+needs_golden = needs_recording(GOLDEN.name)
 
 
 def golden_steps() -> list[dict[str, Any]]:

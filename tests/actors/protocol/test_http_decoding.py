@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actors.protocol import BodyDecoder, BodyUndecodable, GzipBody, PlainBody, ZstdBody
+from tests.support.skips import needs
 
 PIECE_BYTES_MAX = 64 * 1024
 
@@ -23,7 +24,7 @@ def zstd_module() -> Any:
 
 
 ZSTD = zstd_module()
-needs_zstd = pytest.mark.skipif(ZSTD is None, reason="zstd is in Python from 3.14 on, and in the extra `zstd` before")
+needs_zstd = needs(ZSTD, "zstd", "pip install '.[zstd]', or use Python 3.14 or newer")
 
 
 def fed(decoder: BodyDecoder, data: bytes, cut: int) -> bytes:

@@ -6,9 +6,8 @@ import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-import pytest
-
 from actors.relay import _relay_v1_pb2 as pb
+from tests.support.skips import skip
 
 ROOT = Path(__file__).parents[3]
 SCRIPT = ROOT / "scripts" / "generate_relay_frames"
@@ -36,13 +35,13 @@ def test_the_schema_has_the_names_and_numbers_that_peers_use() -> None:
 
 def test_regenerating_changes_nothing() -> None:
     if not SCRIPT.exists():
-        pytest.skip("the script stands in the repository only")
+        skip("the script that generates", "run this test in a checkout of the repository")
     try:
         found = version("grpcio-tools")
     except PackageNotFoundError:
-        pytest.skip("needs grpcio-tools==1.76.0, which only the lint step installs")
+        skip("grpcio-tools", "pip install grpcio-tools==1.76.0")
     if found != "1.76.0":
-        pytest.skip(f"needs grpcio-tools==1.76.0, found {found}")
+        skip(f"grpcio-tools 1.76.0 (there is {found})", "pip install grpcio-tools==1.76.0")
     environment = {**os.environ, "PYTHON": sys.executable}
 
     done = subprocess.run([str(SCRIPT), "--check"], env=environment, capture_output=True, text=True, check=False)

@@ -17,24 +17,17 @@ from actors.executor.testing import open_memory_launcher
 from actors.sessions import open_provider
 from actors.sessions.grpc import open_channel
 from actors.sessions.grpc.testing import MemoryNetwork
-from actors.sessions.host import EngineNotFound, RunningHost, find_engine, open_host, serve_host
+from actors.sessions.host import RunningHost, open_host, serve_host
 from supervision import ChildSpec, StartFailed, open_root
 from tests.actors.relay import ends
 from tests.actors.sessions.grpc.peers import run_ours
 from tests.actors.sessions.grpc.service import CHAT, LEASE, Seen
+from tests.support.skips import needs_engine
 
 Block = Callable[[], AbstractAsyncContextManager[Any]]
 
 
-def engine_missing() -> bool:
-    try:
-        find_engine()
-    except EngineNotFound:
-        return True
-    return False
-
-
-needs_an_engine = pytest.mark.skipif(engine_missing(), reason="no JavaScript engine is installed")
+needs_an_engine = needs_engine()
 
 
 @asynccontextmanager

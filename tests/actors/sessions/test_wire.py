@@ -1,14 +1,13 @@
 """The checked-in message classes say what the proto says, and the typed methods are those of the service."""
 
-import importlib.util
 from pathlib import Path
 
-import pytest
 from google.protobuf import descriptor_pb2, descriptor_pool
 
 from actors.sessions._wire import _methods, code_mode_pb2
 from actors.sessions.grpc import Method, methods_of
 from tests.actors.sessions.wire_generation import PROTO, generate
+from tests.support.skips import needs_package
 
 SERVICE = code_mode_pb2.DESCRIPTOR.services_by_name["CodeModeHost"]
 
@@ -31,7 +30,7 @@ def test_an_empty_opening_is_a_valid_request_without_limits() -> None:
     assert request.output_truncation == code_mode_pb2.OUTPUT_TRUNCATION_UNSPECIFIED
 
 
-@pytest.mark.skipif(importlib.util.find_spec("grpc_tools") is None, reason="grpcio-tools is not installed")
+@needs_package("grpc_tools", "grpcio-tools")
 def test_the_checked_in_messages_are_made_from_the_checked_in_proto(tmp_path: Path) -> None:
     generate(tmp_path)
     made = (tmp_path / PROTO.replace(".proto", "_pb2.pyi")).read_text()

@@ -24,6 +24,7 @@ from actors.sessions.host._items import TextItem
 from tests.actors.sessions.host.peer import Peer, Seen, open_peer, tool
 from tests.interop.codemode.hosts import OURS, PROGRAM, theirs
 from tests.interop.codemode.scripts import Step, rows
+from tests.support.skips import skip
 
 pytestmark = pytest.mark.slow
 TOOLS = [tool("echo"), tool("fail"), tool("a b")]
@@ -46,7 +47,10 @@ def host(command: tuple[str, ...]) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def urls() -> Iterator[tuple[str, str]]:
     if not PROGRAM:
-        pytest.skip("GREENROOM_INTEROP_CODEMODE names no codex-code-mode-host")
+        skip(
+            "the existing host",
+            "run .ci/interop-codemode, or set GREENROOM_INTEROP_CODEMODE",
+        )
     with ExitStack() as hosts:
         yield hosts.enter_context(host(theirs())), hosts.enter_context(host(OURS))
 

@@ -22,16 +22,14 @@ from actors.rendezvous import Grant, RegistryClient, Rendezvous, bearer, open_re
 from tests.actors.executor.client import Client
 from tests.actors.through_relay.loopback import CountingProvider, RecordingTransport, TappedDialer
 from tests.support.settling import until
+from tests.support.skips import needs
 
 CODEX: Final = os.environ.get("GREENROOM_INTEROP_CODEX", "")
 TOKEN: Final = "token-of-executor-and-harness"
 # Made once: keys cost more than most tests.
 EXECUTOR, HARNESS = Identity.generate(), Identity.generate()
 
-needs_existing = pytest.mark.skipif(
-    not CODEX,
-    reason="the existing executor is not here: .ci/interop-codex installs it and sets GREENROOM_INTEROP_CODEX",
-)
+needs_existing = needs(CODEX, "the existing executor", "run .ci/interop-codex, which installs it")
 OURS, EXISTING = "ours", "existing"
 BODIES: Final = [OURS, pytest.param(EXISTING, marks=needs_existing)]
 PLACES: Final = [

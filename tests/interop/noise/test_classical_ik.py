@@ -18,6 +18,7 @@ from actors.noise import RecordLimits, SecureChannel
 from actors.noise._channel import Agreement
 from actors.noise._primitives import PrivatePair, SystemKeys
 from tests.actors.noise.classical import CIPHERS, HASHES, Records, ik
+from tests.support.skips import needs, skip
 
 PEERS = Path(__file__).parent / "peers"
 GO_LIBRARIES = Path("/usr/share/gocode")  # Where Debian puts them.
@@ -26,9 +27,10 @@ SIZES = [0, 1, 15, 16, 17, 1000, 61_440, 65_519]
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(
-        not os.environ.get("GREENROOM_INTEROP_NOISE"),
-        reason="needs other Noise implementations: run .ci/interop-noise, which installs them",
+    needs(
+        os.environ.get("GREENROOM_INTEROP_NOISE"),
+        "another implementation of Noise",
+        "run .ci/interop-noise, which installs them",
     ),
 ]
 
@@ -52,7 +54,7 @@ class Wire:
 @pytest.fixture(scope="session")
 def go_peer(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     if shutil.which("go") is None or not (GO_LIBRARIES / "src/github.com/flynn/noise").is_dir():
-        pytest.skip("Go or flynn/noise is not installed: apt-get install golang-go golang-github-flynn-noise-dev")
+        skip("Go or flynn/noise", "apt-get install golang-go golang-github-flynn-noise-dev")
     work = tmp_path_factory.mktemp("go")
     source = work / "gopath" / "src" / "peer"
     shutil.copytree(PEERS / "go", source)
@@ -69,13 +71,13 @@ def go_peer(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 @pytest.fixture(scope="session")
 def node_peer(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     if shutil.which("npm") is None:
-        pytest.skip("Node is not installed: apt-get install nodejs npm")
+        skip("Node", "apt-get install nodejs npm")
     work = tmp_path_factory.mktemp("node") / "peer"
     shutil.copytree(PEERS / "node", work, ignore=shutil.ignore_patterns("node_modules"))
     fetch = ["npm", "ci", "--no-audit", "--no-fund"]
     fetched = subprocess.run(fetch, cwd=work, check=False, timeout=240, capture_output=True, text=True)
     if fetched.returncode != 0:
-        pytest.skip(f"npm could not fetch noise-c.wasm: {fetched.stderr.strip()[-200:]}")
+        skip("noise-c.wasm", f"let npm reach its registry; it said: {fetched.stderr.strip()[-200:]}")
     return ["node", str(work / "peer.js")]
 
 

@@ -5,7 +5,6 @@ import json
 import re
 import struct
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -23,8 +22,9 @@ from actors.sessions import (
 )
 from actors.sessions._audio import audio_tokens
 from actors.sessions._cutting import cut_middle, cut_with_header
+from tests.support.skips import RECORDINGS, needs_recording
 
-GOLDEN = Path(__file__).parents[5] / "shared" / "golden" / "codemode-truncation.jsonl"
+GOLDEN = RECORDINGS / "codemode-truncation.jsonl"
 STATEMENT = re.compile(
     r"""(?:for\(let\ i=0;i<(?P<times>\d+);i\+\+\))?
         (?: T\((?P<count>\d+),(?P<text>"(?:[^"\\]|\\.)*")\)
@@ -97,7 +97,7 @@ def pairs() -> list[tuple[str, Result, int | None, tuple[ContentItem, ...]]]:
 PAIRS = pairs()
 
 
-@pytest.mark.skipif(not GOLDEN.exists(), reason="the recorded pairs are not part of the distribution")
+@needs_recording(GOLDEN.name)
 def test_enough_recorded_pairs_can_be_read() -> None:
     assert len(PAIRS) > 150
 

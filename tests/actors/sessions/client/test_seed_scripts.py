@@ -21,25 +21,18 @@ from actors.sessions import (
     status_text,
 )
 from actors.sessions.grpc import StatusCode
-from actors.sessions.host import EngineNotFound, find_engine, serve_host
+from actors.sessions.host import serve_host
 from tests.actors.sessions.client.proxies import Proxy, open_proxy
 from tests.actors.sessions.client.recording import ECHO, Recorder, printed, request, run, told
+from tests.support.skips import needs_engine
 
 LOST = "session was lost"
 SERVER = SessionOptions(output_truncation=OutputTruncation.SERVER)
 
 
-def engine_is_missing() -> bool:
-    try:
-        find_engine(None)
-    except EngineNotFound:
-        return True
-    return False
-
-
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(engine_is_missing(), reason="there is nothing to run JavaScript with"),
+    needs_engine(),
 ]
 
 

@@ -25,10 +25,11 @@ from tests.actors.sessions.grpc.service import (
     Seen,
 )
 from tests.support.settling import eventually
+from tests.support.skips import needs, needs_package
 
-needs_grpcio = pytest.mark.skipif(peers.grpcio is None, reason="grpcio, the reference implementation, is not installed")
+needs_grpcio = needs_package("grpc", ".[interop]")
 
-needs_grpc_js = pytest.mark.skipif(not grpc_js.INSTALLED, reason="grpc-js is not here: .ci/interop-grpc installs it")
+needs_grpc_js = needs(grpc_js.INSTALLED, "grpc-js", "run .ci/interop-grpc, which installs it")
 
 
 @pytest.fixture(

@@ -5,6 +5,7 @@ from google.protobuf.descriptor import ServiceDescriptor
 
 from actors.sessions import grpc
 from actors.sessions.grpc.testing import MemoryNetwork
+from tests.support.skips import package
 
 Text = wrappers_pb2.StringValue
 
@@ -85,7 +86,7 @@ def test_broken_details_do_not_hide_the_status() -> None:
 
 
 def test_the_reference_reads_our_details() -> None:
-    rpc_status = pytest.importorskip("google.rpc.status_pb2", reason="googleapis-common-protos is not installed")
+    rpc_status = package("google.rpc.status_pb2", "googleapis-common-protos")
     status = grpc.rich_status(grpc.StatusCode.ABORTED, "m", [Text(value="x")])
 
     theirs = rpc_status.Status.FromString(status.details)

@@ -6,8 +6,9 @@ import trio
 from actors.sessions import grpc
 from tests.actors.sessions.grpc.peers import GrpcioClient, grpcio, run_ours
 from tests.actors.sessions.grpc.service import COUNT, ECHO, Seen
+from tests.support.skips import needs_package, package
 
-trustme = pytest.importorskip("trustme", reason="certificates for the test are made with trustme")
+trustme = package("trustme", ".[interop]")
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +82,7 @@ async def test_a_certificate_nobody_vouches_for_is_unavailable(server_context: s
             await channel.unary(ECHO, b"")
 
 
-@pytest.mark.skipif(grpcio is None, reason="grpcio, the reference implementation, is not installed")
+@needs_package("grpc", ".[interop]")
 async def test_grpcio_calls_us_over_tls(authority: object, server_context: ssl.SSLContext) -> None:
     listeners = await grpc.listen_tcp("127.0.0.1", 0, ssl_context=server_context)
     port = grpc.addresses_of(listeners)[0].rpartition(":")[2]

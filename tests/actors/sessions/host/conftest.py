@@ -6,16 +6,15 @@ import pytest
 import trio
 
 from actors.sessions.grpc import Channel, open_channel
-from actors.sessions.host import EngineNotFound, find_engine, serve_host
+from actors.sessions.host import serve_host
+from tests.support.skips import needs_engine
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    try:
-        find_engine()
-    except EngineNotFound as missing:
-        for item in items:
-            if "channel" in getattr(item, "fixturenames", ()):
-                item.add_marker(pytest.mark.skip(reason=str(missing)))
+    needed = needs_engine()
+    for item in items:
+        if "channel" in getattr(item, "fixturenames", ()):
+            item.add_marker(needed)
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ import trio
 
 from actors.sessions.host import EngineNotFound, find_engine
 from actors.sessions.host._engines import node_of_the_wheel
+from tests.support.skips import needs_deno, needs_node, needs_system
 
 
 def _usable(path: str | None, kind: str) -> str | None:
@@ -25,10 +26,10 @@ DENO = _usable(None, "deno")
 _SOME_NODE = node_of_the_wheel() or shutil.which("node")
 NODE = None if _SOME_NODE is None else _usable(_SOME_NODE, "node")
 ENGINES = [
-    pytest.param(DENO, id="deno", marks=pytest.mark.skipif(DENO is None, reason="there is no deno")),
-    pytest.param(NODE, id="node", marks=pytest.mark.skipif(NODE is None, reason="there is no node")),
+    pytest.param(DENO, id="deno", marks=needs_deno(DENO)),
+    pytest.param(NODE, id="node", marks=needs_node(NODE)),
 ]
-IN_PROC = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="processes are counted in /proc")
+IN_PROC = needs_system(Path("/proc/self/task").exists(), "/proc")
 
 
 def engine_pids() -> set[int]:

@@ -1,16 +1,14 @@
 """Recorded pairs of a deployed host, and the items that their simple scripts put out."""
 
 import json
-import os
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from actors.sessions.host._items import AudioItem, ImageItem, Item, TextItem
+from tests.support.skips import RECORDINGS
 
-# The recordings are kept outside the repository; tests that need them are skipped where they are not.
-PLACE = Path(os.environ.get("GREENROOM_GOLDEN", Path(__file__).parents[5] / "shared" / "golden"))
+PLACE = RECORDINGS
 
 
 def rows(name: str) -> list[dict[str, Any]]:

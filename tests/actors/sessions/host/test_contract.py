@@ -17,6 +17,7 @@ from actors.sessions._wire import code_mode_pb2 as wire
 from actors.sessions.grpc import CallFailed, Channel, StatusCode, open_channel
 from actors.sessions.host import HostOptions, serve_host
 from tests.actors.sessions.host.peer import Peer, Seen, open_peer, tool
+from tests.support.skips import needs_system
 
 SILENT = "await new Promise(() => {})"
 
@@ -324,7 +325,7 @@ def engines() -> set[int]:
     return found
 
 
-@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="children are counted in /proc")
+@needs_system(Path("/proc/self/task").exists(), "/proc")
 async def test_an_engine_that_crashes_ends_its_cell_with_what_it_had_put_out_and_nothing_else(
     channel: Channel, nursery: trio.Nursery
 ) -> None:

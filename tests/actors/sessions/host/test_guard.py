@@ -17,8 +17,9 @@ from actors.sessions.host import _opening as hosts
 from actors.sessions.host._launching import GuardLauncher, PlainLauncher
 from supervision import ChildSpec, open_root
 from tests.actors.sessions.host.peer import open_peer
+from tests.support.skips import needs_system, skip
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the walls are those of Linux")
+pytestmark = needs_system(sys.platform == "linux", "Linux")
 
 PROBE = """
 import ctypes, os, pathlib, signal, socket, subprocess, sys
@@ -85,7 +86,7 @@ async def test_a_process_behind_the_walls_reaches_nothing_but_its_own_place(
     """Killed: descriptors of the guard that the program inherits, the socket to the host among them."""
     process, walls = await launcher.start([sys.executable, "-I", "-S", "-c", PROBE], {}, str(tmp_path))
     if set(walls.active) != set(WALLS):
-        pytest.skip(f"this system has not all of them: {dict(walls.missing)}")
+        skip(f"a wall of {dict(walls.missing)}", "use a Linux with Landlock and seccomp")
     said = await read_all(process.stdout)
 
     lines = dict(line.rsplit(" ", 1) for line in said.splitlines())

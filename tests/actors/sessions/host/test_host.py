@@ -15,6 +15,7 @@ from actors.sessions._wire import code_mode_pb2 as wire
 from actors.sessions.grpc import CallFailed, Channel, StatusCode, open_channel
 from actors.sessions.host import HostOptions, serve_host
 from tests.actors.sessions.host.peer import Seen, open_peer, tool
+from tests.support.skips import needs_node, needs_system
 
 SERVER: dict[str, Any] = {"output_truncation": wire.OUTPUT_TRUNCATION_SERVER}
 
@@ -371,7 +372,7 @@ def children_of_this_program() -> set[str]:
     return {child for task in tasks for child in (task / "children").read_text().split()}
 
 
-@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="children are counted in /proc")
+@needs_system(Path("/proc/self/task").exists(), "/proc")
 async def test_no_process_is_left_when_a_host_is_cancelled() -> None:
     before = children_of_this_program()
     async with trio.open_nursery() as nursery:
@@ -386,7 +387,7 @@ async def test_no_process_is_left_when_a_host_is_cancelled() -> None:
     assert children_of_this_program() <= before
 
 
-@pytest.mark.skipif(shutil.which("node") is None, reason="there is no node")
+@needs_node(shutil.which("node"))
 async def test_node_runs_cells_and_is_stopped_as_the_engine_that_is_found_is(nursery: trio.Nursery) -> None:
     serve = functools.partial(serve_host, options=HostOptions(engine_path="node", warm_engines=1))
     endpoint: str = await nursery.start(serve, "grpc://127.0.0.1:0")

@@ -10,6 +10,7 @@ from actors.sessions._wire import code_mode_pb2 as wire
 from actors.sessions.grpc import Channel
 from tests.actors.sessions.host.golden import expected_items, rows, spelled
 from tests.actors.sessions.host.peer import Peer, Seen, open_peer, tool
+from tests.support.skips import needs_recording
 
 RECORDED = rows("codemode-runtime.jsonl")
 TOGETHER = 3
@@ -116,7 +117,7 @@ async def differences(channel: Channel, row: dict[str, Any]) -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not RECORDED, reason="the recordings are not here")
+@needs_recording("codemode-runtime.jsonl")
 async def test_recorded_scripts_end_as_they_did(channel: Channel) -> None:
     found: list[str] = []
     waiting = iter(RECORDED)

@@ -10,6 +10,7 @@ from actors.sessions.host._items import TextItem
 from actors.sessions.host._rendering import render
 from actors.sessions.host._retention import Retention
 from tests.actors.sessions.host.golden import expected_items, rows, simulate, spelled
+from tests.support.skips import needs_recording
 
 RECORDED = rows("codemode-truncation.jsonl")
 BIG_THROW = re.compile(r"throw 'begin:' \+ 'X'.repeat\((\d+) \* 1024 \* 1024\) \+ ':end'")
@@ -40,6 +41,6 @@ def test_a_recorded_script_is_cut_as_it_was(row: dict[str, Any]) -> None:
     assert (None if error is None else bounded_error(error)) == spelled(row.get("error_text"))
 
 
-@pytest.mark.skipif(not RECORDED, reason="the recordings are not here")
+@needs_recording("codemode-truncation.jsonl")
 def test_most_recordings_need_no_engine() -> None:
     assert len(SIMPLE) > 250

@@ -11,6 +11,7 @@ from actors.sessions.grpc import Channel
 from tests.actors.sessions.host.golden import PLACE, expected_items, rows, spelled
 from tests.actors.sessions.host.peer import Seen, open_peer
 from tests.actors.sessions.host.test_truncation import SIMPLE
+from tests.support.skips import needs_recording
 
 # The recordings were made with a pause before each further call, so that the script had put out what comes next.
 PAUSE_S = 0.4
@@ -23,7 +24,7 @@ def preamble() -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not LEFT, reason="the recordings are not here")
+@needs_recording(NAME)
 async def test_recorded_observations_are_cut_as_they_were(channel: Channel, nursery: trio.Nursery) -> None:
     found: list[str] = []
 

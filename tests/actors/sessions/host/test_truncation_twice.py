@@ -22,6 +22,7 @@ from actors.sessions.host._items import AudioItem, ImageItem, Item, TextItem
 from actors.sessions.host._rendering import render
 from tests.actors.sessions.host import naive_truncation as naive
 from tests.actors.sessions.host.golden import expected_items, rows, simulate, spelled
+from tests.support.skips import needs_recording
 
 RECORDED = [row for row in rows("codemode-truncation.jsonl") if "then" not in row]
 ENDS_REPEATED = re.compile(
@@ -64,7 +65,7 @@ def put_out(script: str) -> tuple[list[Item], str | None]:
     return ([], text) if found["start"] == "throw " else ([TextItem(text)], None)
 
 
-@pytest.mark.skipif(not RECORDED, reason="the recordings are not here")
+@needs_recording("codemode-truncation.jsonl")
 @pytest.mark.slow
 def test_the_naive_implementation_cuts_each_recorded_observation_as_it_was() -> None:
     wrong = []
