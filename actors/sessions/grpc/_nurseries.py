@@ -1,16 +1,21 @@
-"""A nursery of helpers that does not change how errors of the body look."""
+"""A nursery of helpers that never shows in what its block raises.
+
+As `actors.blocks` has it, and tested with it (`tests/actors/blocks/test_nurseries.py`): this package stands on its own.
+"""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from typing import cast
 
 import trio
 
 
 @asynccontextmanager
 async def open_helpers() -> AsyncGenerator[trio.Nursery]:
-    """Open a nursery for tasks that serve the body: they end with it, and its error comes out plain.
+    """Open a nursery for tasks that serve the block: they are cancelled at its end, and its error comes out as it is.
 
-    The tasks must not fail; if one does, that is a bug of ours and comes out in a group, as trio does it.
+    What a helper raises is a bug of ours, or a failure that means to end the block. It comes out in a group, as from
+    any nursery, together with what the block raises by itself.
     """
     failure: BaseException | None = None
     try:
@@ -18,12 +23,30 @@ async def open_helpers() -> AsyncGenerator[trio.Nursery]:
             try:
                 yield nursery
             except BaseException as error:
-                # Held, not swallowed: it is raised again below, outside the nursery that would wrap it.
+                # The nursery has to see it: a cancellation may be the nursery's own, and then it ends here.
                 failure = error
-            nursery.cancel_scope.cancel()
-    except BaseException:
-        # A body that was only stopped by the failure of a task has nothing better to say.
-        if failure is None or isinstance(failure, trio.Cancelled):
+                raise
+            finally:
+                nursery.cancel_scope.cancel()
+    except BaseExceptionGroup as group:
+        if failure is None or not _wraps(group, failure):
             raise
-    if failure is not None:
-        raise failure
+    else:
+        return
+    # Outside the handler, so that the group does not become its context.
+    raise failure
+
+
+def _wraps(group: BaseExceptionGroup[BaseException], error: BaseException) -> bool:
+    """Tell whether a nursery's group holds this alone. Of a group that the block raised it may have made another."""
+    found, raised = _leaves(group), _leaves(error)
+    if len(group.exceptions) != 1 or len(found) != len(raised):
+        return False
+    return all(one is other for one, other in zip(found, raised, strict=True))
+
+
+def _leaves(error: BaseException) -> list[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        group = cast("BaseExceptionGroup[BaseException]", error)
+        return [leaf for inner in group.exceptions for leaf in _leaves(inner)]
+    return [error]

@@ -1,13 +1,15 @@
-"""What comes out of a block that helpers serve, when it is not the block alone that fails."""
+"""What comes out of a block that helpers serve, when it is not the block alone that fails; of both that there are."""
 
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from typing import cast
 
 import pytest
 import trio
 import trio.testing
 
-from actors.blocks import open_helpers
+from actors import blocks
+from actors.sessions.grpc import _nurseries
 
 
 class LikeAny(Exception):
@@ -19,7 +21,17 @@ class LikeAny(Exception):
     __hash__ = Exception.__hash__
 
 
-async def raised_by(work: Callable[[trio.Nursery], Awaitable[object]]) -> BaseExceptionGroup[BaseException]:
+Opener = Callable[[], AbstractAsyncContextManager[trio.Nursery]]
+
+
+@pytest.fixture(params=[blocks.open_helpers, _nurseries.open_helpers], ids=["blocks", "grpc"])
+def open_helpers(request: pytest.FixtureRequest) -> Opener:
+    return request.param
+
+
+async def raised_by(
+    open_helpers: Opener, work: Callable[[trio.Nursery], Awaitable[object]]
+) -> BaseExceptionGroup[BaseException]:
     try:
         async with open_helpers() as nursery:
             await work(nursery)
@@ -43,13 +55,13 @@ async def fail_when_cancelled(error: BaseException) -> None:
         raise error
 
 
-async def test_helpers_end_with_their_block(autojump_clock: trio.testing.MockClock) -> None:
+async def test_helpers_end_with_their_block(autojump_clock: trio.testing.MockClock, open_helpers: Opener) -> None:
     with trio.fail_after(1):
         async with open_helpers() as nursery:
             nursery.start_soon(trio.sleep_forever)
 
 
-async def test_a_helper_that_fails_ends_the_block_and_comes_out_in_a_group() -> None:
+async def test_a_helper_that_fails_ends_the_block_and_comes_out_in_a_group(open_helpers: Opener) -> None:
     """Seen failing with `==` between exceptions: the cancellation of the block came out instead."""
     failure = LikeAny()
 
@@ -57,12 +69,14 @@ async def test_a_helper_that_fails_ends_the_block_and_comes_out_in_a_group() -> 
         nursery.start_soon(fail, failure)
         await trio.sleep_forever()
 
-    [only] = (await raised_by(work)).exceptions
+    [only] = (await raised_by(open_helpers, work)).exceptions
     assert only is failure
 
 
 @pytest.mark.parametrize("error", [ValueError("mine"), ExceptionGroup("mine", [ValueError("1"), KeyError("2")])])
-async def test_neither_what_the_block_raises_nor_what_a_helper_raises_is_lost(error: Exception) -> None:
+async def test_neither_what_the_block_raises_nor_what_a_helper_raises_is_lost(
+    error: Exception, open_helpers: Opener
+) -> None:
     """Seen failing for a helper's failure that gave way to the block's, and for the other way round."""
     failure = OSError("a helper's")
 
@@ -71,10 +85,12 @@ async def test_neither_what_the_block_raises_nor_what_a_helper_raises_is_lost(er
         await trio.testing.wait_all_tasks_blocked()
         raise error
 
-    assert {str(one) for one in (await raised_by(work)).exceptions} == {str(error), "a helper's"}
+    assert {str(one) for one in (await raised_by(open_helpers, work)).exceptions} == {str(error), "a helper's"}
 
 
-async def test_a_block_that_is_cancelled_from_outside_is_cancelled_and_its_helpers_with_it() -> None:
+async def test_a_block_that_is_cancelled_from_outside_is_cancelled_and_its_helpers_with_it(
+    open_helpers: Opener,
+) -> None:
     ended: list[str] = []
 
     async def help_out() -> None:
@@ -94,7 +110,9 @@ async def test_a_block_that_is_cancelled_from_outside_is_cancelled_and_its_helpe
     assert ended == ["helper"]
 
 
-async def test_a_group_of_the_block_that_holds_the_nursery_s_own_cancellation_loses_only_that() -> None:
+async def test_a_group_of_the_block_that_holds_the_nursery_s_own_cancellation_loses_only_that(
+    open_helpers: Opener,
+) -> None:
     """Seen failing when the block's error was held back from the nursery: a cancellation of nobody's came out."""
     mine = ValueError("mine")
 
@@ -105,7 +123,7 @@ async def test_a_group_of_the_block_that_holds_the_nursery_s_own_cancellation_lo
             inner.start_soon(fail_when_cancelled, mine)
             await trio.sleep_forever()
 
-    raised = await raised_by(work)
+    raised = await raised_by(open_helpers, work)
     assert raised.subgroup(trio.Cancelled) is None
     assert raised.subgroup(lambda error: error is mine) is not None
     assert raised.subgroup(OSError) is not None
