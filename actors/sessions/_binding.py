@@ -23,8 +23,14 @@ from actors.sessions._journal import Journal
 from actors.sessions._link import CALL_S, ROUTE_KEY, Link, Phase
 from actors.sessions._promise import Promise
 from actors.sessions._pulse import Pulse
+from actors.sessions._responses import Result
 from actors.sessions._translation import open_session_message
-from actors.sessions._values import IDENTIFIER_BYTES_MAX, ExecuteRequest, OutputTruncation, Result, SessionOptions
+from actors.sessions._values import (
+    IDENTIFIER_BYTES_MAX,
+    ExecuteRequest,
+    OutputTruncation,
+    SessionOptions,
+)
 from actors.sessions._waits import Waits
 from actors.sessions._wire import code_mode_pb2 as wire
 from actors.sessions._wire._methods import CLOSE_SESSION, OPEN_SESSION, SUBSCRIBE_TO_TOOL_CALLS

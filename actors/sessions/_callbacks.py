@@ -13,8 +13,9 @@ from actors.sessions._execution import Callback, Execution
 from actors.sessions._generations import public_cell_id
 from actors.sessions._journal import Journal
 from actors.sessions._link import CALL_S, Link, Phase
+from actors.sessions._responses import Notification, ToolCall
 from actors.sessions._translation import json_bytes, read_json, tool_kind_of
-from actors.sessions._values import Notification, ToolCall, ToolName
+from actors.sessions._values import ToolName
 from actors.sessions._wire import code_mode_pb2 as wire
 from actors.sessions._wire._methods import COMPLETE_TOOL_CALL
 from actors.sessions._wording import Operation

@@ -9,7 +9,7 @@ import trio
 
 from actors.sessions._errors import ResponseTaken, SessionsError
 from actors.sessions._execution import Execution
-from actors.sessions._values import RuntimeResponse
+from actors.sessions._responses import RuntimeResponse
 
 
 class StartedCell:

@@ -7,7 +7,7 @@ import attrs
 import trio
 
 from actors.sessions._cutting import byte_count
-from actors.sessions._values import (
+from actors.sessions._responses import (
     ContentItem,
     InputAudio,
     InputImage,
@@ -16,9 +16,9 @@ from actors.sessions._values import (
     MissingCell,
     RuntimeResponse,
     WaitOutcome,
-    WaitRequest,
     Yielded,
 )
+from actors.sessions._values import WaitRequest
 
 OBSERVATION_MS: Final = 3_600_000
 """How long one observation may last."""

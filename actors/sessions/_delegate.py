@@ -8,7 +8,8 @@ import attrs
 import trio
 
 from actors.sessions._errors import ToolFailed
-from actors.sessions._values import Json, Notification, ToolCall, ToolName
+from actors.sessions._responses import Notification, ToolCall
+from actors.sessions._values import Json, ToolName
 
 _LOGGER: Final = logging.getLogger("actors.sessions")
 

@@ -7,7 +7,7 @@ import attrs
 from actors.sessions._invalid import InvalidArgument as InvalidArgument
 from actors.sessions._invalid import InvalidRequest as InvalidRequest
 from actors.sessions._invalid import SessionsError as SessionsError
-from actors.sessions._values import ToolCall
+from actors.sessions._responses import ToolCall
 from actors.sessions._wording import Operation, call_failed_text, timed_out_text
 from actors.sessions.grpc import StatusCode
 

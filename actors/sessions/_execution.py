@@ -9,7 +9,7 @@ from actors.sessions._book import Entry
 from actors.sessions._delegate import Delegate, DelegateFailed, Report
 from actors.sessions._generations import public_cell_id
 from actors.sessions._promise import Promise
-from actors.sessions._values import RuntimeResponse, ToolCall
+from actors.sessions._responses import RuntimeResponse, ToolCall
 
 
 @attrs.define(eq=False)

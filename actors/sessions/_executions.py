@@ -13,8 +13,9 @@ from actors.sessions._execution import Execution
 from actors.sessions._journal import Journal
 from actors.sessions._link import CALL_S, Link
 from actors.sessions._observing import preempted_by
+from actors.sessions._responses import Result, RuntimeResponse, Terminated
 from actors.sessions._translation import execute_message, response_of
-from actors.sessions._values import DEFAULT_YIELD_TIME_MS, ExecuteRequest, Result, RuntimeResponse, Terminated
+from actors.sessions._values import DEFAULT_YIELD_TIME_MS, ExecuteRequest
 from actors.sessions._wire import code_mode_pb2 as wire
 from actors.sessions._wire._methods import EXECUTE, TERMINATE
 from actors.sessions._wording import Operation

@@ -2,17 +2,16 @@
 
 from actors.sessions._audio import audio_tokens
 from actors.sessions._cutting import BYTES_PER_TOKEN, bounded_error, byte_count, cut_middle, cut_with_header, tokens_of
-from actors.sessions._totals import output_totals
-from actors.sessions._values import (
-    DEFAULT_MAX_OUTPUT_TOKENS,
+from actors.sessions._responses import (
     ContentItem,
     InputAudio,
     InputImage,
     InputText,
-    OutputTruncation,
     Result,
     RuntimeResponse,
 )
+from actors.sessions._totals import output_totals
+from actors.sessions._values import DEFAULT_MAX_OUTPUT_TOKENS, OutputTruncation
 
 
 def render_response(

@@ -22,13 +22,12 @@ from actors.sessions._generations import host_cell_id
 from actors.sessions._journal import Journal
 from actors.sessions._pinning import mode_settled, mode_to_ask_for
 from actors.sessions._promise import Call, Promise
+from actors.sessions._responses import WaitOutcome, Yielded
 from actors.sessions._values import (
     ExecuteRequest,
     OutputTruncation,
     SessionOptions,
-    WaitOutcome,
     WaitRequest,
-    Yielded,
     identifier_fault,
 )
 

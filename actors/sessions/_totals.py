@@ -10,7 +10,8 @@ from typing import Final
 import attrs
 
 from actors.sessions._cutting import byte_count, tokens_of
-from actors.sessions._values import InputAudio, InputImage, InputText, OutputTruncation, Result, RuntimeResponse
+from actors.sessions._responses import InputAudio, InputImage, InputText, Result, RuntimeResponse
+from actors.sessions._values import OutputTruncation
 
 _HEADER: Final = re.compile(r"Warning: truncated output \(original token count: (\d+)\)\nTotal output lines: (\d+)\n\n")
 _NOTICE: Final = re.compile(

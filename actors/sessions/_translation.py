@@ -6,22 +6,24 @@ from typing import Final, cast
 from actors.sessions._catalogue import Listing
 from actors.sessions._errors import ProtocolViolation
 from actors.sessions._generations import public_cell_id
-from actors.sessions._values import (
+from actors.sessions._responses import (
     ContentItem,
-    ExecuteRequest,
     ImageDetail,
     InputAudio,
     InputImage,
     InputText,
-    Json,
-    OutputTruncation,
     Result,
     RuntimeResponse,
-    SessionOptions,
     Terminated,
+    Yielded,
+)
+from actors.sessions._values import (
+    ExecuteRequest,
+    Json,
+    OutputTruncation,
+    SessionOptions,
     ToolDefinition,
     ToolKind,
-    Yielded,
 )
 from actors.sessions._wire import code_mode_pb2 as wire
 

@@ -8,8 +8,9 @@ from actors.sessions._errors import CellBusy, ProtocolViolation, SessionsError
 from actors.sessions._executions import Executions, observation_s
 from actors.sessions._link import CALL_S, Link
 from actors.sessions._observing import preempted_by
+from actors.sessions._responses import LiveCell, MissingCell, WaitOutcome
 from actors.sessions._translation import response_of
-from actors.sessions._values import LiveCell, MissingCell, WaitOutcome, WaitRequest
+from actors.sessions._values import WaitRequest
 from actors.sessions._wire import code_mode_pb2 as wire
 from actors.sessions._wire._methods import CANCEL_WAIT, TERMINATE, WAIT
 from actors.sessions._wording import Operation

@@ -1,8 +1,7 @@
 """One HTTP/2 connection over one stream of bytes: its tasks, its phases, and its end.
 
 A connection has a reader, one writer, a watcher for silence, and the tasks of its calls. The writer outlives
-the
-others: cancelled from outside, it still gets a bounded time to say how the calls ended.
+the others: cancelled from outside, it still gets a bounded time to say how the calls ended.
 """
 
 import enum
