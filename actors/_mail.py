@@ -100,7 +100,8 @@ class Mail(Queue):
 
     def full(self, message: object) -> MailboxFull:
         """Say that there is no room."""
-        policy = f"its policy is {self.when_full.value}"
+        # Under the policy to wait only `tell_nowait` comes here.
+        policy = "tell_nowait() waits for no room" if self.may_wait() else f"its policy is {self.when_full.value}"
         return MailboxFull(message, self.label, self.capacity, policy)
 
     def give_back(self, entry: object) -> None:

@@ -11,7 +11,7 @@ import trio
 from actors import sessions
 from actors.cli._foreground import announce
 from actors.cli._output import OutputRefused
-from actors.cli._programs import run_program_politely
+from actors.cli._programs import cannot_listen, run_program_politely
 from actors.cli._tokens import TokenFileRefused, read_token
 from actors.sessions.host import EngineNotFound, HostError, HostOptions, RunningHost, open_host
 
@@ -43,7 +43,7 @@ def codemode_host(chosen: Namespace) -> int:
         print(f"greenroom codemode-host: {refused}", file=sys.stderr)
         return 1
     except OSError as error:
-        print(f"greenroom codemode-host: {error.strerror or error}", file=sys.stderr)
+        print(f"greenroom codemode-host: {cannot_listen(chosen.listen, error)}", file=sys.stderr)
         return 1
 
 

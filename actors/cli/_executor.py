@@ -10,7 +10,7 @@ from actors.cli._arguments import LISTEN_DEFAULT
 from actors.cli._foreground import announce, stay
 from actors.cli._memory import give_back, share_one_arena
 from actors.cli._output import OutputRefused
-from actors.cli._programs import run_program
+from actors.cli._programs import cannot_listen, run_program
 from actors.cli._tokens import TokenFileRefused, read_token, token_hint
 from actors.executor import ExecutorEndpoint, ListenAddressInvalid, ListenRefused, RootUnusable, serve_executor
 
@@ -45,7 +45,7 @@ def executor(chosen: Namespace) -> int:
         print(f"greenroom executor: {refused}", file=sys.stderr)
         return 1
     except OSError as error:
-        print(f"greenroom executor: cannot listen on {listen}: {error}", file=sys.stderr)
+        print(f"greenroom executor: {cannot_listen(listen, error)}", file=sys.stderr)
         return 1
 
 

@@ -1,6 +1,7 @@
 """Run one async program to its exit code, and end it in order when a signal asks for that."""
 
 import contextlib
+import errno
 import signal
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -8,13 +9,21 @@ from typing import Final
 
 import trio
 
-__all__ = ["INTERRUPTED", "INTERRUPTED_FROM", "run_program", "run_program_politely"]
+__all__ = ["INTERRUPTED", "INTERRUPTED_FROM", "cannot_listen", "run_program", "run_program_politely"]
 
 INTERRUPTED_FROM: Final = 128
 """Exit codes above this say which signal ended the program, as a shell says it."""
 INTERRUPTED: Final = INTERRUPTED_FROM + signal.SIGINT
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 _ENDS: Final[dict[int, str]] = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
+
+
+def cannot_listen(address: str, error: OSError) -> str:
+    """Say why an address cannot be listened on, and what can be done."""
+    ways = "; another program listens there: end it, or take another port (0 for any that is free)"
+    why = error.strerror or str(error)
+    said = why if why.startswith("cannot listen") else f"cannot listen on {address}: {why}"
+    return said + (ways if error.errno == errno.EADDRINUSE else "")
 
 
 def run_program(program: Callable[[], Awaitable[int]], *, stopping: trio.Event | None = None, tell: bool = True) -> int:

@@ -63,7 +63,8 @@ class _Teller:
             return
         trouble = f"{event.what}: {event.why}"
         if trouble != self._last or event.retry_in_s >= _WORTH_TELLING_S:
-            print(f"{self._who}: {trouble}; next try in {event.retry_in_s:.1f} s", file=sys.stderr)
+            when = f"next try in {event.retry_in_s:.1f} s" if event.retry_in_s >= 0.05 else "next try at once"
+            print(f"{self._who}: {trouble}; {when}", file=sys.stderr)
         self._last = trouble
 
     def _recovered(self) -> None:

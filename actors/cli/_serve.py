@@ -11,7 +11,7 @@ import trio
 
 from actors.cli._foreground import announce, stay
 from actors.cli._output import OutputRefused
-from actors.cli._programs import run_program
+from actors.cli._programs import cannot_listen, run_program
 from actors.cli._tokens import TokenFileRefused, read_token
 from actors.rendezvous import Grant, Rendezvous, RendezvousLimits, open_rendezvous
 
@@ -33,7 +33,7 @@ def serve(chosen: Namespace) -> int:
         print(f"greenroom serve: {refused}", file=sys.stderr)
         return 1
     except OSError as error:
-        print(f"greenroom serve: cannot listen on {chosen.listen}: {error}", file=sys.stderr)
+        print(f"greenroom serve: {cannot_listen(chosen.listen, error)}", file=sys.stderr)
         return 1
 
 

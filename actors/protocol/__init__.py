@@ -225,7 +225,6 @@ from actors.protocol._process_messages import TerminateResult as TerminateResult
 from actors.protocol._process_messages import WriteParams as WriteParams
 from actors.protocol._process_messages import WriteResult as WriteResult
 from actors.protocol._process_messages import WriteStatus as WriteStatus
-from actors.protocol._retention import OUTPUT_CHUNK_BYTES as OUTPUT_CHUNK_BYTES
 from actors.protocol._retention import RETAINED_BYTES_MAX as RETAINED_BYTES_MAX
 from actors.protocol._retention import RETAINED_CHUNKS_MAX as RETAINED_CHUNKS_MAX
 from actors.protocol._retention import ProcessLog as ProcessLog
@@ -287,7 +286,6 @@ __all__ = [
     "MESSAGE_BYTES_MAX",
     "METHODS",
     "NEWS",
-    "OUTPUT_CHUNK_BYTES",
     "PROCESS_CLOSED",
     "PROCESS_EXITED",
     "PROCESS_OUTPUT",

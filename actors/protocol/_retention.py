@@ -17,8 +17,6 @@ from actors.protocol._process_messages import OutputChunk, ReadResult, Stream
 
 RETAINED_BYTES_MAX: Final = 1024 * 1024
 RETAINED_CHUNKS_MAX: Final = 50_000
-OUTPUT_CHUNK_BYTES: Final = 8192
-"""The largest chunk the other implementation sends; receivers take up to 1 MiB."""
 
 
 class RetainedOutput:

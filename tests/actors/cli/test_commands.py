@@ -4,6 +4,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -250,6 +251,19 @@ def test_bad_options_of_run_are_refused_before_anything_is_dialled(arguments: tu
 
     assert told.returncode == 2
     assert rule in told.stderr
+
+
+@pytest.mark.parametrize("command", ["executor --listen ws://", "codemode-host --listen grpc://"])
+def test_a_port_that_is_taken_is_told_with_what_can_be_done(command: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        told = greenroom(*f"{command}{address}".split())
+
+    assert told.returncode == 1
+    assert told.stderr.count(address) == 1
+    assert told.stderr.endswith(
+        "; another program listens there: end it, or take another port (0 for any that is free)\n"
+    )
 
 
 def test_listening_beyond_loopback_without_a_token_is_refused() -> None:

@@ -97,6 +97,7 @@ async def test_a_full_mailbox_that_waits_refuses_who_cannot(root: Supervisor) ->
     assert full.value.message == Add(3)
     assert full.value.capacity == 2
     assert "Counter" in str(full.value)
+    assert "tell_nowait() waits for no room" in str(full.value)
     assert await ref.ask(Total()) == 3
     assert ref.statistics().refused == 1
 
