@@ -44,7 +44,11 @@ class Performer:
         """
 
     async def down(self, notice: Down) -> None:
-        """Learn that an actor given to `watch` is gone. Comes through the control lane, ahead of user mail."""
+        """Learn that an actor given to `watch` is gone. Comes through the control lane, ahead of user mail.
+
+        Cancelled:
+            The actor is being killed.
+        """
 
     def watch(self, other: Address) -> None:
         """Have `down` awaited exactly once when `other` is gone for good; also if it is gone already.

@@ -27,7 +27,11 @@ def monitor(address: Address) -> "Monitor":
 
 
 class Monitor:
-    """Wait for the down notice of one actor. Made by `monitor`; open as long as any block with it is."""
+    """Wait for the down notice of one actor. Made by `monitor`; open as long as any block with it is.
+
+    Cancelled:
+        Whoever enters has not opened it, whoever waits only stops waiting.
+    """
 
     __slots__ = ("_address", "_notice", "_opened", "_waiters")
 

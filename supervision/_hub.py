@@ -140,7 +140,11 @@ class EventsStatistics:
 
 
 class Events:
-    """A bounded stream of events; when full, the oldest unread is dropped and the gap is told."""
+    """A bounded stream of events; when full, the oldest unread is dropped and the gap is told.
+
+    Cancelled:
+        No event is lost; whoever enters has not opened it.
+    """
 
     def __init__(self, hub: Hub, path: str, capacity: int) -> None:
         self._hub, self._listener = hub, Listener(path, capacity)

@@ -243,6 +243,9 @@ class Environment(Handle):
 
         Raises:
             ActorsError: As `wait_until_ready`.
+
+        Cancelled:
+            While connecting only the wait ends: the attempt goes on for the others.
         """
         backstage = self._body.backstage
         backstage.enter_operation()

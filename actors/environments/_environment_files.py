@@ -27,6 +27,9 @@ class EnvironmentFiles(metaclass=Given):
 
     Each method connects if need be and raises as `Environment.wait_until_ready` does, or what the harness says:
     `actors.harness.FileError` by its kind, that it did not run, or that it may have run.
+
+    Cancelled:
+        What only looks ends its wait; a change may be made all the same. An attempt to connect goes on for the others.
     """
 
     __slots__ = ("_environment",)

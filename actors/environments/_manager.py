@@ -267,7 +267,7 @@ class EnvironmentManager(Handle):
         return environment.why()
 
     def events(self, *, capacity: int = 1024) -> AbstractAsyncContextManager[EnvironmentEvents]:
-        """Listen for as long as a block lasts; who is too slow misses the oldest, and is told how many."""
+        """Listen for as long as a block lasts; who is slow misses the oldest, told how many. Cancelled: it ends."""
         return self._backstage.events.listen(capacity)
 
     def statistics(self) -> ManagerStatistics:

@@ -80,6 +80,9 @@ class ConnectProvider(Protocol):
 
         Raises:
             Exception: Anything; only an `actors.ActorsError` whose `retryable` is true leads to another try.
+
+        Cancelled:
+            Nobody uses an answer any more.
         """
         ...
 
@@ -95,5 +98,9 @@ class FixedEndpoint:
     endpoint: PlainEndpoint = attrs.field(validator=of(PlainEndpoint))
 
     async def connect_bundle(self, _harness_public_key: object, /) -> Answer:
-        """Say where, every time."""
+        """Say where, every time.
+
+        Cancelled:
+            Never: it does not wait.
+        """
         return self.endpoint

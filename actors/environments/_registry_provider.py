@@ -25,6 +25,9 @@ class BundleRegistry(Protocol):
 
         Raises:
             RegistrarFailed: It did not work; says whether and when asking again makes sense.
+
+        Cancelled:
+            The registry may have given out what the attempt needs; nobody uses it.
         """
         ...
 
@@ -66,6 +69,9 @@ class RegistryConnectProvider:
         Raises:
             RegistryRefused: There is none; `retryable` and `retry_after_s` say whether and when to ask again.
             NotSupported: The manager has no Noise identities, so no registry can be asked.
+
+        Cancelled:
+            The registry may have given out what the attempt needs; nobody uses it.
         """
         if not isinstance(harness_public_key, PublicKey):
             kind = type(harness_public_key).__name__
@@ -89,6 +95,9 @@ async def open_registry_provider(settings: NoiseSettings) -> AsyncGenerator[Regi
 
     Raises:
         RegistryConfigurationError: The address is no registry's.
+
+    Cancelled:
+        Its connections to the registry are closed.
     """
     authenticate = bearer(settings.auth_token, account_id=settings.account_id)
     async with AsyncExitStack() as stack:

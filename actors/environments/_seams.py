@@ -57,12 +57,20 @@ class ProcessStarter(Protocol):
         process_id: str | None = ...,
         metadata: Any = ...,
     ) -> AbstractAsyncContextManager[Process]:
-        """Start a process for as long as the context lasts."""
+        """Start a process for as long as the context lasts.
+
+        Cancelled:
+            The process group is killed if it has not ended.
+        """
         ...
 
 
 class FileAccess(Protocol):
-    """What reaches files at the far end of a link; the harness says what each does."""
+    """What reaches files at the far end of a link; the harness says what each does.
+
+    Cancelled:
+        What only looks ends its wait; a change may be made all the same.
+    """
 
     async def read_bytes(self, path: FilePath, /) -> bytes:
         """Read a whole file."""
@@ -136,7 +144,11 @@ class FileAccess(Protocol):
 
 
 class HttpAccess(Protocol):
-    """What makes HTTP requests at the far end of a link; the harness says what each does."""
+    """What makes HTTP requests at the far end of a link; the harness says what each does.
+
+    Cancelled:
+        The executor is told to hang up, where it can be told; the request may have been made.
+    """
 
     async def request(
         self,
@@ -170,7 +182,11 @@ class HttpAccess(Protocol):
 
 
 class Client(Protocol):
-    """What an open link can do; the harness's client is one."""
+    """What an open link can do; the harness's client is one.
+
+    Cancelled:
+        Only the wait ends; what `run` may have started is killed.
+    """
 
     @property
     def files(self) -> FileAccess:
@@ -266,5 +282,8 @@ class Connector(Protocol):
 
         Raises:
             Exception: Before `report.opened` it is why the attempt failed, afterwards why the link ended.
+
+        Cancelled:
+            The link is closed, within a bound.
         """
         ...

@@ -68,7 +68,11 @@ class WatchSource(Generic[T]):
 
 
 class Watch(Handle, Generic[T]):
-    """One watcher's view: what is true now, and whether this watcher has seen it."""
+    """One watcher's view: what is true now, and whether this watcher has seen it.
+
+    Cancelled:
+        Nothing counts as seen.
+    """
 
     __slots__ = ("_seen", "_source")
 

@@ -99,6 +99,9 @@ class FailingProvider:
 
         Raises:
             ProtocolError: Always.
+
+        Cancelled:
+            The call is counted.
         """
         self.calls += 1
         await trio.lowlevel.checkpoint()
@@ -106,7 +109,11 @@ class FailingProvider:
 
 
 class MemoryClient:
-    """A client whose executor does nothing but answer."""
+    """A client whose executor does nothing but answer.
+
+    Cancelled:
+        Only the wait ends; a command stays in `commands`.
+    """
 
     def __init__(self, request: LinkRequest) -> None:
         self.request = request
@@ -231,6 +238,9 @@ class MemoryConnector:
 
         Raises:
             Exception: The next of `failures`, before the link is open; or why the link was cut.
+
+        Cancelled:
+            Before the link is open nothing is left behind; afterwards nobody holds it any more.
         """
         if not self.proceed.is_set():
             await self.proceed.wait()
@@ -261,6 +271,9 @@ async def open_manager_in_memory(
     """Open a manager whose links exist only in memory, under a root of its own if none is given.
 
     Bundles are refused unless there is a connector for them, which may be the same one.
+
+    Cancelled:
+        All environments are closed and their tasks stopped, within a bounded time.
     """
     connector = connector or MemoryConnector()
     connectors = Connectors(plain=connector, noise=noise, local=connector, identity=identity)

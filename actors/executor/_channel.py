@@ -27,6 +27,9 @@ class MessageChannel(Protocol):
 
         Raises:
             trio.EndOfChannel: The connection is over, for whatever reason.
+
+        Cancelled:
+            No message is lost.
         """
         ...
 
@@ -42,7 +45,11 @@ class MessageChannel(Protocol):
         ...
 
     async def close(self, reason: CloseReason) -> None:
-        """End the connection, telling the peer why if it listens; bounded, whatever the peer does."""
+        """End the connection, telling the peer why if it listens; bounded, whatever the peer does.
+
+        Cancelled:
+            It ends all the same, perhaps without a word.
+        """
         ...
 
 

@@ -167,6 +167,9 @@ async def open_executor(
     Raises:
         SettingInvalid: One of these is of another kind; nothing was opened.
         RootUnusable: One of the roots is no folder.
+
+    Cancelled:
+        As at its end: every process is killed and reaped, within a bound.
     """
     limits = limits if limits is not None else Limits()
     information = information if information is not None else gather_information()

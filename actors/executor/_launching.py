@@ -115,7 +115,11 @@ class OutputEnd(Protocol):
         ...
 
     async def wait_readable(self) -> None:
-        """Wait until there is something to read, or the end."""
+        """Wait until there is something to read, or the end.
+
+        Cancelled:
+            Only the wait ends.
+        """
         ...
 
     def close(self) -> None:
@@ -127,7 +131,11 @@ class InputEnd(Protocol):
     """The writing end of standard input."""
 
     async def send_all(self, data: bytes) -> None:
-        """Write everything; raise trio.BrokenResourceError when nobody can read it any more."""
+        """Write everything; raise trio.BrokenResourceError when nobody can read it any more.
+
+        Cancelled:
+            A part may have been written.
+        """
         ...
 
     def close(self) -> None:
@@ -154,7 +162,11 @@ class LaunchedProcess(Protocol):
         ...
 
     async def wait(self) -> int:
-        """Wait until it is dead and reaped; the exit status, or minus the signal that killed it."""
+        """Wait until it is dead and reaped; the exit status, or minus the signal that killed it.
+
+        Cancelled:
+            It lives on, or stays unreaped until the next call.
+        """
         ...
 
     @property
@@ -171,6 +183,9 @@ class LaunchedProcess(Protocol):
 
         Args:
             holders: Also find who lost its parents but holds an output pipe; costs a look at every process's files.
+
+        Cancelled:
+            Only the look ends.
         """
         ...
 

@@ -26,6 +26,9 @@ class MemoryPipe:
 
         Raises:
             trio.BrokenResourceError: The reader gave it up.
+
+        Cancelled:
+            A part may have been written.
         """
         rest = memoryview(data)
         await trio.lowlevel.checkpoint()
@@ -57,7 +60,11 @@ class MemoryPipe:
         return data
 
     async def wait_readable(self) -> None:
-        """Wait until there is something to read, or the end."""
+        """Wait until there is something to read, or the end.
+
+        Cancelled:
+            Only the wait ends.
+        """
         await trio.lowlevel.checkpoint()
         while not self._held and self.writers > 0 and not self._closed:
             await self._changed.park()

@@ -30,7 +30,11 @@ READ_BYTES_MAX = 60 * 1024
 
 @asynccontextmanager
 async def open_posix_launcher(tree: FileTree | None = None) -> AsyncGenerator["PosixLauncher", None]:
-    """Open a launcher whose processes do not outlive us, even when we are killed; with a tree they start in there."""
+    """Open a launcher whose processes do not outlive us, even when we are killed; with a tree they start in there.
+
+    Cancelled:
+        As at its end: what still runs is killed.
+    """
     async with open_guard() as guard:
         yield PosixLauncher(guard, tree)
 

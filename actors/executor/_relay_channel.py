@@ -49,7 +49,11 @@ class RelayChannel:
             outlet.nudge()
 
     async def receive(self) -> bytes:
-        """Wait for the next message."""
+        """Wait for the next message.
+
+        Cancelled:
+            No message is lost.
+        """
         self._received_in_a_row += 1
         if self._outlet is not None and (self._stream.is_idle or self._received_in_a_row > _RECEIVED_IN_A_ROW):
             self._idle(self._outlet)
@@ -59,7 +63,11 @@ class RelayChannel:
             raise trio.EndOfChannel from error
 
     async def send(self, messages: Sequence[bytes]) -> None:
-        """Queue messages one after the other: the stream packs those that wait into records."""
+        """Queue messages one after the other: the stream packs those that wait into records.
+
+        Cancelled:
+            The first of them may be queued, each whole; the others are not sent.
+        """
         waiting, self._rest = (*self._rest, *messages), ()
         self._is_sending = True
         try:
@@ -72,7 +80,11 @@ class RelayChannel:
             self._is_sending = False
 
     async def close(self, reason: CloseReason) -> None:
-        """Let the last words out and end the stream. The reason stays here: a reset has none that anybody trusts."""
+        """Let the last words out and end the stream. The reason stays here: a reset has none that anybody trusts.
+
+        Cancelled:
+            The stream ends at once; last words may be lost.
+        """
         del reason
         try:
             with trio.move_on_after(self._close_s):

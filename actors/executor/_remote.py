@@ -39,7 +39,11 @@ __all__ = ["Registrar", "RemoteExecutor", "RemoteStarted", "serve_remote_executo
 
 
 class Registrar(Protocol):
-    """What an executor asks of a registry; `actors.rendezvous.RegistryClient` is one."""
+    """What an executor asks of a registry; `actors.rendezvous.RegistryClient` is one.
+
+    Cancelled:
+        The registry may have done what it was asked.
+    """
 
     async def register(self, environment_id: str, key: PublicKey, /) -> ExecutorRegistration:
         """Register an executor by its public key.

@@ -47,12 +47,20 @@ class MemoryProcess:
         """The signal that ended it, or 0."""
 
     async def write(self, data: bytes, *, stream: Stream | None = None) -> None:
-        """Write to an output; standard output (or the terminal) unless told otherwise."""
+        """Write to an output; standard output (or the terminal) unless told otherwise.
+
+        Cancelled:
+            A part may have been written.
+        """
         default = Stream.PTY if self.spec.terminal is not None else Stream.STDOUT
         await self._launched.pipes[stream or default].write(data)
 
     async def read(self) -> bytes:
-        """Read from standard input; empty at its end."""
+        """Read from standard input; empty at its end.
+
+        Cancelled:
+            Nothing is lost.
+        """
         pipe = self._launched.stdin_pipe
         if pipe is None:
             return b""
@@ -76,7 +84,11 @@ class MemoryProcess:
         return True
 
     async def run(self, program: Program) -> int:
-        """Run to the end; the status, or minus the signal."""
+        """Run to the end; the status, or minus the signal.
+
+        Cancelled:
+            The program is cancelled; there is no status.
+        """
         status = 0
         with self._scope:
             try:
@@ -206,7 +218,11 @@ class MemoryLauncher:
 async def open_memory_launcher(
     programs: Mapping[str, Program], *, capacity_bytes: int = 64 * 1024
 ) -> AsyncGenerator[MemoryLauncher, None]:
-    """Open a launcher for the duration of a block; what still runs at its end is cancelled."""
+    """Open a launcher for the duration of a block; what still runs at its end is cancelled.
+
+    Cancelled:
+        As at its end: what still runs is cancelled.
+    """
     async with open_helpers() as nursery:
         yield MemoryLauncher(nursery, programs, capacity_bytes=capacity_bytes)
 
@@ -227,14 +243,22 @@ class MemoryChannel:
         self._send, self._receive = send, receive
 
     async def receive(self) -> bytes | str:
-        """Wait for the next message."""
+        """Wait for the next message.
+
+        Cancelled:
+            No message is lost.
+        """
         try:
             return await self._receive.receive()
         except trio.ClosedResourceError:
             raise trio.EndOfChannel from None
 
     async def send(self, messages: Sequence[bytes | str]) -> None:
-        """Send messages, one by one."""
+        """Send messages, one by one.
+
+        Cancelled:
+            The first of them are sent, each whole; the others are not.
+        """
         try:
             for data in messages:
                 await self._send.send(data)
@@ -242,7 +266,11 @@ class MemoryChannel:
             raise trio.BrokenResourceError("the channel is closed") from None
 
     async def close(self, reason: CloseReason) -> None:
-        """End the connection."""
+        """End the connection.
+
+        Cancelled:
+            Never: it does not wait.
+        """
         self.closed_with = self.closed_with or reason
         self.cut()
 

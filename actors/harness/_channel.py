@@ -49,6 +49,9 @@ class MessageChannel(Protocol):
 
         Raises:
             ChannelClosed: The channel has ended.
+
+        Cancelled:
+            Only the wait ends.
         """
         ...
 
@@ -61,5 +64,8 @@ class Dialer(Protocol):
 
         Raises:
             HarnessError: It could not be opened.
+
+        Cancelled:
+            The channel is closed within the same bound; nothing else is left.
         """
         ...

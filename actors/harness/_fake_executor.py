@@ -104,7 +104,11 @@ class FakeProcess:
             self._tell(self.log.add_exit(code))
 
     async def run(self, program: Callable[["FakeProcess"], Awaitable[int | None]]) -> None:
-        """Run to the end: exit, then close."""
+        """Run to the end: exit, then close.
+
+        Cancelled:
+            The program is cancelled; its end is not told.
+        """
         code: int | None = None
         with self._scope:
             code = await program(self)
@@ -177,7 +181,11 @@ class FakeExecutor:
         return next(s.processes[process_id] for s in self.sessions.values() if process_id in s.processes)
 
     async def serve(self, channel: MessageChannel) -> None:
-        """Serve one connection to its end."""
+        """Serve one connection to its end.
+
+        Cancelled:
+            The connection is served no more; its session is kept, as after any loss.
+        """
         connection = _Connection(self, channel)
         try:
             await connection.run()

@@ -52,7 +52,11 @@ class _Handle:
 
 @final
 class FileReader:
-    """A file that is being read. Handed out by `Files.open_read`."""
+    """A file that is being read. Handed out by `Files.open_read`.
+
+    Cancelled:
+        The block that was asked for may be read again: the offset has not moved.
+    """
 
     def __init__(self, handle: _Handle, offset: int, block_bytes: int) -> None:
         self._handle, self._block_bytes = handle, block_bytes

@@ -60,6 +60,9 @@ class Files:
 
     Each method raises `FileError` by its kind (`NotFound`, `OutsideRoots`, ...), `DidNotRun` when nothing was sent, and
     `MayHaveRun` when a change was sent and its answer lost.
+
+    Cancelled:
+        What only looks ends its wait; a change may be made all the same.
     """
 
     def __init__(self, core: Core) -> None:

@@ -49,6 +49,9 @@ class Http:
 
     Each method raises `HttpRequestFailed` when no answer came, `HttpUnavailable` when the executor makes no requests,
     `DidNotRun` when nothing was asked, and `MayHaveRun` when the executor was asked and the connection to it lost.
+
+    Cancelled:
+        The executor is told to hang up, where it can be told; the request may have been made.
     """
 
     def __init__(self, core: Core) -> None:
@@ -212,7 +215,11 @@ class Http:
 
 @final
 class HttpStream:
-    """An answer whose body is still coming. Handed out by `Http.stream`."""
+    """An answer whose body is still coming. Handed out by `Http.stream`.
+
+    Cancelled:
+        No piece is lost; only `read` drops what it has.
+    """
 
     def __init__(
         self, core: Core, url: str, answer: HttpResponse, incoming: IncomingBody, window_bytes: int | None

@@ -51,7 +51,11 @@ class _Pipe:
 
 
 class MemoryChannel:
-    """One end of a connection in memory."""
+    """One end of a connection in memory.
+
+    Cancelled:
+        The message was not sent, and none that came is lost.
+    """
 
     def __init__(self, outgoing: _Pipe, incoming: _Pipe, line: "MemoryLine") -> None:
         self._outgoing, self._incoming, self._line = outgoing, incoming, line
@@ -140,7 +144,11 @@ class MemoryNetwork:
 
     @asynccontextmanager
     async def dial(self, url: str) -> AsyncGenerator[MemoryChannel, None]:
-        """Open a channel; see `Dialer.dial`."""
+        """Open a channel; see `Dialer.dial`.
+
+        Cancelled:
+            The line is cut, and who serves it is cancelled.
+        """
         self.dials += 1
         if self.unreachable:
             await trio.sleep(self._connect_timeout_s)

@@ -220,6 +220,9 @@ class ProcessStdin:
 
         Raises:
             StdinUnavailable: This executor cannot close it.
+
+        Cancelled:
+            It may have been closed.
         """
         async with self._lock:
             if self._open:

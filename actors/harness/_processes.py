@@ -106,7 +106,11 @@ class Processes:
 
 
 class StartingProcess(ToBeEntered):
-    """A process that runs while its context is open. Handed out by `Processes.start`."""
+    """A process that runs while its context is open. Handed out by `Processes.start`.
+
+    Cancelled:
+        The executor is told to end the process, however far its start had come.
+    """
 
     def __init__(self, core: Core, params: StartParams) -> None:
         super().__init__("processes.start")

@@ -17,7 +17,11 @@ TakePiece = Callable[[], Awaitable[OutputChunk | OutputGap | None]]
 
 
 class OutputPieces:
-    """Iterate output with positions; a gap is a value among them."""
+    """Iterate output with positions; a gap is a value among them.
+
+    Cancelled:
+        No output is lost: iterate it again.
+    """
 
     def __init__(self, take: TakePiece) -> None:
         self._take = take
@@ -52,7 +56,11 @@ class _Reader(Generic[T]):
 
 
 class OutputBytes(_Reader[bytes]):
-    """Iterate output as bytes, as they came."""
+    """Iterate output as bytes, as they came.
+
+    Cancelled:
+        No output is lost: iterate it again.
+    """
 
     async def __anext__(self) -> bytes:
         chunk = await self._next_chunk()
@@ -62,7 +70,11 @@ class OutputBytes(_Reader[bytes]):
 
 
 class OutputText(_Reader[str]):
-    """Iterate output as text: whole characters, each stream decoded for itself."""
+    """Iterate output as text: whole characters, each stream decoded for itself.
+
+    Cancelled:
+        No output is lost: iterate it again.
+    """
 
     def __init__(self, take: TakePiece, streams: Collection[Stream], decoders: dict[Stream, TextDecoder]) -> None:
         super().__init__(take, streams)
@@ -80,7 +92,11 @@ class OutputText(_Reader[str]):
 
 
 class OutputLines(_Reader[str]):
-    """Iterate output as lines without their ends; lines of two streams are never mixed."""
+    """Iterate output as lines without their ends; lines of two streams are never mixed.
+
+    Cancelled:
+        No output is lost: iterate it again.
+    """
 
     def __init__(self, take: TakePiece, streams: Collection[Stream], decoders: dict[Stream, TextDecoder]) -> None:
         super().__init__(take, streams)

@@ -127,7 +127,11 @@ class RelayDialer:
 
 @final
 class RelayChannel:
-    """Whole messages over one stream of a relay."""
+    """Whole messages over one stream of a relay.
+
+    Cancelled:
+        The message was not queued, and none that came is lost.
+    """
 
     def __init__(self, stream: RelayStream) -> None:
         self._stream = stream

@@ -60,6 +60,9 @@ class WebSocketDialer:
         Raises:
             WebSocketConnectFailed: It could not be opened.
             WebSocketConnectTimedOut: It was not open in time.
+
+        Cancelled:
+            The connection is closed, with a goodbye within ``close_timeout_s`` if it was open.
         """
         address = _parse(url)
         with plainly():
@@ -158,7 +161,11 @@ class WebSocketChannel:
         self._torn = False
 
     async def send(self, message: bytes) -> None:
-        """Send one message as text; see `MessageChannel.send`."""
+        """Send one message as text; see `MessageChannel.send`.
+
+        Cancelled:
+            Part of the message may be out: nothing can be sent after it.
+        """
         if self._torn or self._broken is not None or self._websocket.closed is not None:
             raise ChannelClosed(self._reason(), written=False)
         self._torn = True
@@ -169,21 +176,33 @@ class WebSocketChannel:
         self._torn = False
 
     async def receive(self) -> bytes | str:
-        """Give the next message; see `MessageChannel.receive`."""
+        """Give the next message; see `MessageChannel.receive`.
+
+        Cancelled:
+            No message is lost.
+        """
         try:
             return await self._websocket.get_message()
         except ConnectionClosed:
             raise ChannelClosed(self._reason()) from None
 
     async def ping(self) -> None:
-        """Wait for a pong; see `MessageChannel.ping`."""
+        """Wait for a pong; see `MessageChannel.ping`.
+
+        Cancelled:
+            Only the wait ends.
+        """
         try:
             await self._websocket.ping()
         except ConnectionClosed:
             raise ChannelClosed(self._reason()) from None
 
     async def close(self, timeout_s: float) -> None:
-        """Say goodbye if that is still possible, and close within the time limit, cancelled or not."""
+        """Say goodbye if that is still possible, and close within the time limit.
+
+        Cancelled:
+            It is closed all the same, within the same limit.
+        """
         try:
             with trio.move_on_after(timeout_s) as scope:
                 scope.shield = True

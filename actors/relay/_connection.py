@@ -69,5 +69,8 @@ class Dialer(Protocol):
 
         Raises:
             DialFailed: No connection came about.
+
+        Cancelled:
+            The connection is closed within the same bound.
         """
         ...

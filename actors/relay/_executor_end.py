@@ -131,7 +131,7 @@ class ExecutorEnd:
         )
 
     async def run(self) -> DisconnectReason:
-        """Serve until the connection ends."""
+        """Serve until the connection ends. Cancelled: as `serve_executor`."""
         try:
             async with trio.open_nursery() as self._nursery:
                 self._nursery.start_soon(self._run_loops)

@@ -35,7 +35,11 @@ class MemoryConnection:
         """The last 10,000 frames given to `send`, as a carrier in the middle would see them."""
 
     async def send(self, frame: bytes) -> None:
-        """Pass a frame to the other end."""
+        """Pass a frame to the other end.
+
+        Cancelled:
+            The frame stands in `sent`, and may not have been passed on.
+        """
         self._raise_if_lost()
         self.sent.append(frame)
         try:
@@ -46,11 +50,19 @@ class MemoryConnection:
         self._raise_if_lost()
 
     async def send_text(self, text: str) -> None:
-        """Pass a text message, which no end of ours ever does."""
+        """Pass a text message, which no end of ours ever does.
+
+        Cancelled:
+            The text was not passed on.
+        """
         await self._sending.send(text)
 
     async def receive(self) -> bytes | str:
-        """Wait for the next message."""
+        """Wait for the next message.
+
+        Cancelled:
+            No message is lost.
+        """
         try:
             return await self._receiving.receive()
         except trio.EndOfChannel:
@@ -112,6 +124,9 @@ class MemoryDialer:
 
         Raises:
             DialFailed: Nobody listens there.
+
+        Cancelled:
+            The connection is closed.
         """
         await trio.lowlevel.checkpoint()
         self.dialled.append(url)

@@ -233,11 +233,19 @@ class RelayStream:
         self._outgoing.wake()
 
     async def wait_until_written(self) -> None:
-        """Wait until all that was sent is written or the stream has ended. May be never: bound it."""
+        """Wait until all that was sent is written or the stream has ended. May be never: bound it.
+
+        Cancelled:
+            Only the wait ends.
+        """
         await self._outgoing.wait_empty(self._lane, lambda: self._error is not None)
 
     async def wait_for_room(self) -> None:
-        """Wait until another record may be taken."""
+        """Wait until another record may be taken.
+
+        Cancelled:
+            Only the wait ends.
+        """
         while self._error is None and self._backlog_bytes() > self._limits.queue_bytes // 2:
             await self._room.park()
 

@@ -108,7 +108,12 @@ class ListeningStream:
 
 
 class WebSocketConnection:
-    """One WebSocket as a physical connection. Given by `WebSocketDialer`."""
+    """One WebSocket as a physical connection. Given by `WebSocketDialer`.
+
+    Cancelled:
+        Half a frame may be out: the connection is of no more use. No message that came is lost.
+        `close` closes it all the same.
+    """
 
     def __init__(self, stream: ListeningStream, early: bytes, limits: RelayLimits) -> None:
         self._stream, self._limits = stream, limits

@@ -81,6 +81,9 @@ async def open_registry_client(
     Raises:
         RegistryConfigInvalid: The address is empty or no `http` or `https` URL.
         RendezvousSettingInvalid: An argument is of another kind.
+
+    Cancelled:
+        Its connections are closed.
     """
     check_kind("base_url", base_url, str)
     check_seconds("timeout_s", timeout_s)
@@ -97,7 +100,11 @@ async def open_registry_client(
 
 @attrs.define(repr=False)
 class RegistryClient:
-    """Asks one registry. Given by `open_registry_client`."""
+    """Asks one registry. Given by `open_registry_client`.
+
+    Cancelled:
+        The registry may have done what it was asked; what it gave out is used by nobody.
+    """
 
     _base: str
     _authenticate: Headers

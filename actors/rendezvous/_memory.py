@@ -92,6 +92,9 @@ class MemoryNetwork:
 
         Raises:
             OSError: Nobody listens, or too many wait to be accepted.
+
+        Cancelled:
+            Nobody was connected.
         """
         await trio.lowlevel.checkpoint()
         self.dialled += 1

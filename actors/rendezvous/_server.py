@@ -185,7 +185,11 @@ class Rendezvous:
         listeners: Sequence[trio.abc.Listener[trio.abc.Stream]],
         task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
     ) -> None:
-        """Accept connections until drained. Called by `open_rendezvous`."""
+        """Accept connections until drained. Called by `open_rendezvous`.
+
+        Cancelled:
+            The listeners are closed; connections that live go on.
+        """
         self._nursery.start_soon(self._router.keep_alive)
         self._nursery.start_soon(self._expire)
         with self._listening:

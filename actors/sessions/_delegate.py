@@ -19,6 +19,9 @@ class Delegate(Protocol):
 
     Its coroutines run in tasks of the provider. When the host withdraws a call, or the session ends, `cancelled` is
     set and the task is cancelled, in that order.
+
+    Cancelled:
+        Nobody waits for an answer any more. What was done already is the delegate's own affair.
     """
 
     async def call_tool(self, call: ToolCall, cancelled: trio.Event) -> Json:

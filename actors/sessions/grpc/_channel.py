@@ -174,7 +174,11 @@ class Channel:
         metadata: MetadataLike = (),
         timeout_s: float | None = None,
     ) -> AsyncGenerator[ClientCall[Request, Response]]:
-        """Send one request and receive any number of responses within a block; else as `open_call`."""
+        """Send one request and receive any number of responses within a block; else as `open_call`.
+
+        Cancelled:
+            The server is told to stop.
+        """
         payload = checked(method, request, self._options.limits)
         async with self.open_call(method, metadata=metadata, timeout_s=timeout_s) as call:
             call.send_only(payload)

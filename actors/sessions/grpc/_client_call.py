@@ -99,6 +99,11 @@ class ClientCall(Generic[Request, Response]):
         return self
 
     async def __anext__(self) -> Response:
+        """Wait for the next response, as `receive`.
+
+        Cancelled:
+            No response was taken.
+        """
         try:
             return await self.receive()
         except trio.EndOfChannel:
@@ -109,6 +114,9 @@ class ClientCall(Generic[Request, Response]):
 
         Raises:
             CallFailed: It ended with another status, or with another number of responses.
+
+        Cancelled:
+            The response may have been taken: the call is of no more use.
         """
         first = await self._next()
         if first is not None and await self._next() is not None:
@@ -122,6 +130,9 @@ class ClientCall(Generic[Request, Response]):
 
         Raises:
             CallFailed: The call ended before that.
+
+        Cancelled:
+            Only the wait ends.
         """
         stream = self._stream
         await trio.lowlevel.checkpoint()

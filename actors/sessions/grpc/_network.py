@@ -99,6 +99,9 @@ async def listen_tcp(
 
     Raises:
         OSError: The port is taken, or the address is not ours.
+
+    Cancelled:
+        Nobody listens.
     """
     try:
         listeners = await trio.open_tcp_listeners(port, host=host)

@@ -17,11 +17,19 @@ class Send(Protocol[Sent]):
     """Send one message and wait until there is room for the next."""
 
     async def __call__(self, message: Sent, /) -> None:
-        """Send it."""
+        """Send it.
+
+        Cancelled:
+            The message is queued whole or not at all.
+        """
 
 
 class Requests(Generic[Message]):
-    """The messages of a caller that may send any number. Iterate over it, once."""
+    """The messages of a caller that may send any number. Iterate over it, once.
+
+    Cancelled:
+        No message was taken.
+    """
 
     def __init__(self, call: ServerCall, codec: Codec[Message]) -> None:
         self._call, self._codec = call, codec

@@ -128,7 +128,7 @@ class ServerCall:
         """Queue one serialised message and wait until there is room for the next.
 
         Cancelled:
-            The message is queued, or the call is over; never half of it is sent.
+            The message is queued whole or not at all.
         """
         await trio.lowlevel.checkpoint_if_cancelled()
         self.queue(payload)
@@ -168,6 +168,9 @@ class ServerCall:
 
         Raises:
             Abort: There is none, or more than one.
+
+        Cancelled:
+            No message was taken.
         """
         stream = self._stream
         while not (stream.remote_ended or stream.unusable is not None):

@@ -35,7 +35,11 @@ class MemoryNetwork:
         """Each connection made, the dialling end first."""
 
     async def dial(self) -> trio.abc.Stream:
-        """Connect, or fail as a refused connection does."""
+        """Connect, or fail as a refused connection does.
+
+        Cancelled:
+            Nobody was connected.
+        """
         await trio.lowlevel.checkpoint()
         here, there = trio.testing.memory_stream_pair()
         try:
