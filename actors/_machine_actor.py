@@ -59,6 +59,8 @@ class MachineReference(Address, Generic[E_contra, S]):
             LeftBehind: The actor is gone or stopping (an `ActorGone`).
             MailboxFull: So many effects wait that those of one more event have no room.
             Exception: What `handle` raised. Then nothing has changed.
+            InvalidEffect: What `handle` gave is not `(machine, effects)`. Then nothing has changed either.
+            NotInThisRun: Called from a thread, or from another run.
         """
         # The quick path in line: no order, nothing postponed, no timer. `MachineSeat.deliver` is the whole truth.
         seat = self._stage
@@ -74,7 +76,13 @@ class MachineReference(Address, Generic[E_contra, S]):
                 seat.take(event, given)
 
     def replace_machine(self, change: Callable[[S], S]) -> None:
-        """Put another value in the machine's place, between two events; if `change` raises, nothing has changed."""
+        """Put another value in the machine's place, between two events; if `change` raises, nothing has changed.
+
+        Raises:
+            LeftBehind: The actor is gone or stopping (an `ActorGone`).
+            InvalidEffect: What `change` gave has no `handle`.
+            NotInThisRun: Called from a thread, or from another run.
+        """
         seat = self._stage
         seat.sweeper.check_run(seat)
         seat.check_open(change)

@@ -16,6 +16,9 @@ async def open_helpers() -> AsyncGenerator[trio.Nursery, None]:
     What a helper raises is a bug of ours, or a failure that means to end the block. It comes out in a group, as from
     any nursery, together with what the block raises by itself.
 
+    Raises:
+        Exception: What the block raises, as it is; in a group with what a helper raises.
+
     Cancelled:
         The helpers are cancelled with the block.
     """

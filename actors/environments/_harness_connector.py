@@ -53,6 +53,7 @@ class HarnessConnector:
 
         Raises:
             HarnessError: Why it could not be opened, or could not be kept.
+            NotSupported: The answer is no `PlainEndpoint`.
 
         Cancelled:
             The connection is closed within a bound; the session stays at the executor until it forgets it.

@@ -75,6 +75,9 @@ class ScriptedProvider:
     async def connect_bundle(self, harness_public_key: Any, /) -> Answer:
         """Say what comes next in the script.
 
+        Raises:
+            Exception: It comes next in the script.
+
         Cancelled:
             The call is counted; the script has moved on.
         """

@@ -131,7 +131,10 @@ class InputEnd(Protocol):
     """The writing end of standard input."""
 
     async def send_all(self, data: bytes) -> None:
-        """Write everything; raise trio.BrokenResourceError when nobody can read it any more.
+        """Write everything.
+
+        Raises:
+            trio.BrokenResourceError: Nobody can read it any more.
 
         Cancelled:
             A part may have been written.

@@ -51,6 +51,9 @@ class RelayChannel:
     async def receive(self) -> bytes:
         """Wait for the next message.
 
+        Raises:
+            trio.EndOfChannel: The connection is over, for whatever reason.
+
         Cancelled:
             No message is lost.
         """
@@ -64,6 +67,9 @@ class RelayChannel:
 
     async def send(self, messages: Sequence[bytes]) -> None:
         """Queue messages one after the other: the stream packs those that wait into records.
+
+        Raises:
+            trio.BrokenResourceError: The connection is over.
 
         Cancelled:
             The first of them may be queued, each whole; the others are not sent.

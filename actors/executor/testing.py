@@ -245,6 +245,9 @@ class MemoryChannel:
     async def receive(self) -> bytes | str:
         """Wait for the next message.
 
+        Raises:
+            trio.EndOfChannel: The connection is over, for whatever reason.
+
         Cancelled:
             No message is lost.
         """
@@ -255,6 +258,9 @@ class MemoryChannel:
 
     async def send(self, messages: Sequence[bytes | str]) -> None:
         """Send messages, one by one.
+
+        Raises:
+            trio.BrokenResourceError: The connection is over.
 
         Cancelled:
             The first of them are sent, each whole; the others are not.

@@ -58,8 +58,8 @@ _WHOLE_BYTES_MAX: Final = 11 * 1024 * 1024
 class Files:
     """Files of one environment. Every path is absolute, or a `file:` URI.
 
-    Each method raises `FileError` by its kind (`NotFound`, `OutsideRoots`, ...), `DidNotRun` when nothing was sent, and
-    `MayHaveRun` when a change was sent and its answer lost.
+    Each method raises `FileError` by its kind (`NotFound`, `OutsideRoots`, ...), `DidNotRun` when nothing was sent,
+    `MayHaveRun` when a change was sent and its answer lost, and `InvalidArgument` when an argument breaks a rule.
 
     Cancelled:
         What only looks ends its wait; a change may be made all the same.
@@ -269,6 +269,7 @@ class Files:
 
         Raises:
             FileStreamLost: The connection was lost; a file is never silently short.
+            InvalidArgument: `block_bytes` is out of bounds.
 
         Cancelled:
             The executor is told to close it.

@@ -53,6 +53,8 @@ class _Pipe:
 class MemoryChannel:
     """One end of a connection in memory.
 
+    `send`, `receive` and `ping` raise `ChannelClosed` once the channel has ended, as `MessageChannel` says.
+
     Cancelled:
         The message was not sent, and none that came is lost.
     """
@@ -145,6 +147,10 @@ class MemoryNetwork:
     @asynccontextmanager
     async def dial(self, url: str) -> AsyncGenerator[MemoryChannel, None]:
         """Open a channel; see `Dialer.dial`.
+
+        Raises:
+            WebSocketConnectFailed: `refusing` is set.
+            WebSocketConnectTimedOut: `unreachable` is set.
 
         Cancelled:
             The line is cut, and who serves it is cancelled.

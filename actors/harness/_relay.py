@@ -129,6 +129,8 @@ class RelayDialer:
 class RelayChannel:
     """Whole messages over one stream of a relay.
 
+    `send`, `receive` and `ping` raise `ChannelClosed` once the channel has ended, as `MessageChannel` says.
+
     Cancelled:
         The message was not queued, and none that came is lost.
     """

@@ -60,6 +60,7 @@ class WebSocketDialer:
         Raises:
             WebSocketConnectFailed: It could not be opened.
             WebSocketConnectTimedOut: It was not open in time.
+            InvalidArgument: The address is no `ws:` or `wss:` URL with a host.
 
         Cancelled:
             The connection is closed, with a goodbye within ``close_timeout_s`` if it was open.
@@ -150,7 +151,10 @@ class WebSocketDialer:
 
 
 class WebSocketChannel:
-    """Whole messages over one WebSocket."""
+    """Whole messages over one WebSocket.
+
+    `send`, `receive` and `ping` raise `ChannelClosed` once the channel has ended, as `MessageChannel` says.
+    """
 
     def __init__(self, websocket: WebSocketConnection, stream: trio.abc.Stream, reader: trio.CancelScope) -> None:
         self._websocket = websocket

@@ -61,7 +61,11 @@ class Handshake(Sealed):
         return self._state.h
 
     def write(self, payload: bytes) -> bytes:
-        """Return the next message, with `payload` in it."""
+        """Return the next message, with `payload` in it.
+
+        Raises:
+            Exception: What the primitives raise, such as of a key that is none; there may be keys in its frames.
+        """
         parts: list[bytes] = []
         for step in next(self._messages):
             match step:
@@ -77,7 +81,12 @@ class Handshake(Sealed):
         return b"".join(parts)
 
     def read(self, message: bytes) -> bytes:
-        """Take the next message apart and return its payload."""
+        """Take the next message apart and return its payload.
+
+        Raises:
+            ValueError: The message is too short.
+            Exception: What the primitives raise, such as of a tag that is wrong; there may be keys in its frames.
+        """
         taken = 0
 
         def take(size: int) -> bytes:
@@ -101,7 +110,11 @@ class Handshake(Sealed):
         return self._state.decrypt_and_hash(message[taken:])
 
     def check_remote_keys(self) -> None:
-        """Raise what is wrong with the peer's keys now, and not when they are first used."""
+        """Raise what is wrong with the peer's keys now, and not when they are first used.
+
+        Raises:
+            Exception: What the primitives raise, such as of a key that is none; there may be keys in its frames.
+        """
         for pair in (self.remote_static, self._remote_ephemeral):
             if pair is not None and self._pattern.kem:
                 _ = pair.mlkem768

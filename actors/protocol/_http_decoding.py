@@ -53,7 +53,11 @@ class GzipBody:
         self._begun = False
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """Decode a piece."""
+        """Decode a piece.
+
+        Raises:
+            BodyUndecodable: It is no gzip.
+        """
         while data:
             if self._member.eof:
                 self._member, self._begun = zlib.decompressobj(_GZIP), False
@@ -67,7 +71,11 @@ class GzipBody:
                 yield piece
 
     def finish(self) -> None:
-        """Refuse half a member."""
+        """Refuse half a member.
+
+        Raises:
+            BodyUndecodable: The last member is not whole.
+        """
         if self._begun and not self._member.eof:
             raise BodyUndecodable("the gzip stream is not complete")
 
@@ -80,7 +88,11 @@ class ZstdBody:
         self._frame: Any = None
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """Decode a piece."""
+        """Decode a piece.
+
+        Raises:
+            BodyUndecodable: It is no zstd.
+        """
         while data or (self._frame is not None and not self._frame.eof and not self._frame.needs_input):
             if self._frame is None or self._frame.eof:
                 self._frame = self._make()
@@ -93,6 +105,10 @@ class ZstdBody:
                 yield piece
 
     def finish(self) -> None:
-        """Refuse half a frame."""
+        """Refuse half a frame.
+
+        Raises:
+            BodyUndecodable: The last frame is not whole.
+        """
         if self._frame is not None and not self._frame.eof:
             raise BodyUndecodable("the zstd stream is not complete")

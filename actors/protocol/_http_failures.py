@@ -45,13 +45,21 @@ class HttpFailureKind(enum.Enum):
 
 
 def check_http_method(method: str) -> None:
-    """Refuse, with `InvalidParams`, what is no method."""
+    """Refuse what is no method.
+
+    Raises:
+        InvalidParams: It is no method.
+    """
     if not _TOKEN.fullmatch(method):
         raise InvalidParams("http/request method is invalid: invalid HTTP method")
 
 
 def check_http_url(url: str) -> None:
-    """Refuse, with `InvalidParams`, what is no URL of HTTP."""
+    """Refuse what is no URL of HTTP.
+
+    Raises:
+        InvalidParams: It is no URL of HTTP.
+    """
     scheme = _SCHEME.match(url)
     if scheme is None:
         raise _url_invalid("relative URL without a base")
@@ -82,7 +90,11 @@ def _url_invalid(why: str) -> InvalidParams:
 
 
 def check_http_header(name: str, value: str) -> None:
-    """Refuse, with `InvalidParams`, what no request may carry. The value is not told: it may be a secret."""
+    """Refuse what no request may carry. The value is not told: it may be a secret.
+
+    Raises:
+        InvalidParams: No request may carry it.
+    """
     if not _TOKEN.fullmatch(name):
         raise InvalidParams("http/request header name is invalid: invalid HTTP header name")
     if _NO_HEADER_VALUE.search(value):

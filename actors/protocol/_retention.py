@@ -20,7 +20,11 @@ RETAINED_CHUNKS_MAX: Final = 50_000
 
 
 class RetainedOutput:
-    """The newest chunks of output, bounded in bytes and in number."""
+    """The newest chunks of output, bounded in bytes and in number.
+
+    Raises:
+        ValueError: There would be no room for one byte, or for one chunk.
+    """
 
     __slots__ = ("_bytes_max", "_chunks", "_chunks_max", "_dropped_bytes", "_held_bytes", "_last_dropped_seq")
 
@@ -122,13 +126,21 @@ class ProcessLog:
         return self._output
 
     def add_output(self, stream: Stream, chunk: bytes) -> ProcessOutput:
-        """Number and keep bytes; gives the news to send."""
+        """Number and keep bytes; gives the news to send.
+
+        Raises:
+            EventRefused: The process has ended.
+        """
         seq = self._take_seq("output")
         self._output.append(OutputChunk(seq, stream, chunk))
         return ProcessOutput(process_id=self.process_id, seq=seq, stream=stream, chunk=chunk)
 
     def add_exit(self, exit_code: int, *, sandbox_denied: bool = False) -> ProcessExited:
-        """Number the exit; gives the news to send."""
+        """Number the exit; gives the news to send.
+
+        Raises:
+            EventRefused: It has exited or ended already.
+        """
         if self._exited is not None:
             raise EventRefused(f"process {self.process_id} has exited already", seq=self._next_seq)
         seq = self._take_seq("exit")
@@ -138,7 +150,11 @@ class ProcessLog:
         return self._exited
 
     def add_close(self, *, drain_limited: bool = False, survivors: tuple[Survivor, ...] = ()) -> ProcessClosed:
-        """Number the end; gives the news to send. Only after the exit."""
+        """Number the end; gives the news to send. Only after the exit.
+
+        Raises:
+            EventRefused: It has not exited, or has ended already.
+        """
         if self._exited is None:
             raise EventRefused(f"process {self.process_id} cannot close before it exits", seq=self._next_seq)
         seq = self._take_seq("close")

@@ -37,6 +37,9 @@ class MemoryConnection:
     async def send(self, frame: bytes) -> None:
         """Pass a frame to the other end.
 
+        Raises:
+            ConnectionLost: The connection is gone.
+
         Cancelled:
             The frame stands in `sent`, and may not have been passed on.
         """
@@ -59,6 +62,9 @@ class MemoryConnection:
 
     async def receive(self) -> bytes | str:
         """Wait for the next message.
+
+        Raises:
+            ConnectionLost: The connection is gone.
 
         Cancelled:
             No message is lost.

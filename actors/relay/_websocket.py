@@ -108,7 +108,7 @@ class ListeningStream:
 
 
 class WebSocketConnection:
-    """One WebSocket as a physical connection. Given by `WebSocketDialer`.
+    """One WebSocket as a physical connection. Given by `WebSocketDialer`. Waits raise `ConnectionLost` once it is gone.
 
     Cancelled:
         Half a frame may be out: the connection is of no more use. No message that came is lost.

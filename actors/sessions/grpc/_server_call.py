@@ -127,6 +127,9 @@ class ServerCall:
     async def send(self, payload: bytes) -> None:
         """Queue one serialised message and wait until there is room for the next.
 
+        Raises:
+            MessageTooLarge, CallGone: As `queue`.
+
         Cancelled:
             The message is queued whole or not at all.
         """
@@ -144,6 +147,7 @@ class ServerCall:
 
         Raises:
             Abort: What arrived breaks the rules; unless caught, the call ends with that status.
+            CallGone: The caller has left.
 
         Cancelled:
             No message was taken.
@@ -168,6 +172,7 @@ class ServerCall:
 
         Raises:
             Abort: There is none, or more than one.
+            CallGone: The caller has left.
 
         Cancelled:
             No message was taken.
@@ -202,6 +207,7 @@ class ServerCall:
 
         Raises:
             MessageTooLarge: As `queue`.
+            CallGone: As `queue`.
         """
         plain = self._opened is None and not (self._headers or self._trailers)
         if plain and self._whole is not None and self._connection.write_whole(self._whole, payload):

@@ -35,7 +35,10 @@ class MemoryNetwork:
         """Each connection made, the dialling end first."""
 
     async def dial(self) -> trio.abc.Stream:
-        """Connect, or fail as a refused connection does.
+        """Connect.
+
+        Raises:
+            ConnectionRefusedError: Nobody listens any more.
 
         Cancelled:
             Nobody was connected.
