@@ -135,7 +135,7 @@ class Peer:
             "tool_call_id": "call-1",
             "source": source,
         }
-        return wire.ExecuteRequest(**{**given, "yield_time_ms": 5000, **more})
+        return wire.ExecuteRequest(**{**given, "yield_time_ms": 60_000, **more})
 
     @asynccontextmanager
     async def executing(self, source: str, **more: Any) -> AsyncIterator[tuple[str, ClientCall[Any, Any]]]:
