@@ -1,12 +1,16 @@
 """The documents stay true: examples run, drawings are fresh, links lead somewhere, only the project is told of."""
 
+import ast
 import importlib.util
+import io
 import re
 import subprocess
 import sys
+import tokenize
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from tokenize import COMMENT
 
 import pytest
 
@@ -92,6 +96,58 @@ def package_root() -> Path:
     import actors
 
     return Path(str(actors.__file__)).parent.parent
+
+
+def modules_of_ours() -> list[Path]:
+    return sorted(path for package in ("actors", "supervision") for path in (package_root() / package).rglob("*.py"))
+
+
+def said_in(module: Path) -> str:
+    """The comments and docstrings of a module."""
+    code = module.read_text()
+    said = [token.string for token in tokenize.generate_tokens(io.StringIO(code).readline) if token.type == COMMENT]
+    for step in ast.walk(ast.parse(code)):
+        match step:
+            case ast.Expr(value=ast.Constant(value=str(text))):
+                said.append(text)
+            case _:
+                pass
+    return "\n".join(said)
+
+
+def names_of_tests() -> set[str]:
+    """The names of all tests, and of the files and folders that hold them."""
+    there: set[str] = set()
+    for path in (TOP / "tests").rglob("test_*"):
+        there.add(path.stem)
+        if path.suffix == ".py":
+            there |= set(re.findall(r"^ *(?:async )?def (test_\w+)", path.read_text(), re.MULTILINE))
+    return there
+
+
+def test_every_test_that_a_comment_a_docstring_or_a_page_names_exists() -> None:
+    """Seen failing for four names of tests that were renamed, and for a path that was made up.
+
+    A name that ends in an underscore, as of `test_security_*.py`, stands for all that begin so.
+    """
+    there = names_of_tests()
+    texts = {path: said_in(path) for path in modules_of_ours()} | {page: page.read_text() for page in PAGES}
+
+    unknown = {
+        f"{path.name}: {named}"
+        for path, text in texts.items()
+        for named in re.findall(r"\btest_\w+", text)
+        if named not in there and not (named.endswith("_") and any(name.startswith(named) for name in there))
+    }
+    nowhere = {
+        f"{path.name}: {named}"
+        for path, text in texts.items()
+        for named in re.findall(r"(?<![\w/])tests/[\w/]+(?:\.py)?", text)
+        if not (TOP / named).exists() and not list(TOP.glob(f"{named}*"))
+    }
+
+    assert unknown == set()
+    assert nowhere == set()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(TOP)))

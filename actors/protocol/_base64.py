@@ -23,7 +23,7 @@ def decode_bytes(text: str) -> bytes:
         data = binascii.a2b_base64(raw, strict_mode=True)
     except (UnicodeEncodeError, binascii.Error):
         raise _fault(text.encode("utf-8", "replace")) from None
-    # The decoder lets unused bits of the last symbol pass: see test_a_second_spelling_of_the_same_bytes_is_refused.
+    # The decoder lets unused bits of the last symbol pass: see test_each_byte_string_has_one_spelling.
     if raw[-1:] == b"=" and binascii.b2a_base64(data[-(len(data) % 3 or 3) :], newline=False) != raw[-4:]:
         offset = len(raw.rstrip(b"=")) - 1
         raise InvalidParams(f"Invalid last symbol {raw[offset]}, offset {offset}.")

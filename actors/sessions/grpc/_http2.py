@@ -4,7 +4,7 @@ h2 keeps every rule: each frame still passes its state machines and its windows.
 building and taking apart of the frames that make up a call, HEADERS, DATA and WINDOW_UPDATE, which h2 copies
 and walks many times.
 
-Each change names its test in `tests/actors/sessions/grpc/test_http2.py`; the range of h2 in `pyproject.toml`
+Each change names its test in `tests/actors/sessions/grpc`; the range of h2 in `pyproject.toml`
 ends at the minor version these were read in.
 """
 
@@ -82,7 +82,7 @@ class Http2(H2Connection):
         self.local_settings: Settings = Settings(client=client, initial_values=_settings(client, limits))
         # h2 takes these two over only when the peer acknowledges *changed* settings, and ours are there from
         # the start: a large upload would break the connection
-        # (test_frames_above_16_kib_are_accepted_from_the_start).
+        # (test_2_frames_above_16_kib_are_accepted_from_the_start).
         self.max_inbound_frame_size: int = limits.frame_bytes_max
         self._memory = RememberingDecoder(limits.header_list_bytes_max)
         self.decoder: RememberingDecoder = self._memory  # type: ignore[mutable-override]  # Only ours is ever set.
@@ -116,7 +116,7 @@ class Http2(H2Connection):
     def _open_streams(self, remainder: int) -> int:
         # h2 walks all streams for each new one, and breaks the connection when there is one too many. The
         # owner counts instead, and refuses or waits
-        # (test_a_call_over_the_limit_is_refused_not_the_connection).
+        # (test_10_a_call_over_the_limit_is_refused_not_the_connection).
         return 0
 
     def _flow_control_change_from_settings(self, old_value: int | None, new_value: int) -> None:

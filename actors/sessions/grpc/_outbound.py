@@ -19,7 +19,7 @@ from actors.sessions.grpc._stream import Stream
 
 # A stream sends so much before the next one has its turn, and a batch holds so much before it is written:
 # together they bound what a small call waits for beside a bulk stream
-# (test_a_small_call_is_not_stuck_behind_a_bulk_stream).
+# (test_12_a_small_call_is_not_stuck_behind_a_bulk_stream).
 _TURN_BYTES: Final = 64 * KIB
 _BATCH_BYTES: Final = 128 * KIB
 # Below this a message is copied behind its prefix: one frame costs more than the copy (benchmarks/grpc.py).
