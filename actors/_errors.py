@@ -257,6 +257,6 @@ class AsksFailed(ActorsError, ExceptionGroup[Exception]):
         twin.__dict__.update(self.__dict__)
         return twin
 
-    def derive(self, excs: Sequence[Exception], /) -> "AsksFailed":  # type: ignore[override]  # pyright: ignore[reportIncompatibleMethodOverride]
+    def derive(self, excs: Sequence[Exception], /) -> "AsksFailed":  # type: ignore[override]  # pyright: ignore[reportIncompatibleMethodOverride]  # Only errors come out of asks.
         """Split into a part that holds some of the errors and still all outcomes."""
         return AsksFailed(self.outcomes, excs)

@@ -88,7 +88,7 @@ def seats_for(references: Reference[Any] | Sequence[Reference[Any]], asked: Sequ
     if isinstance(references, Reference):
         return [seat_behind(references)] * len(asked)
     given: Any = references  # Types can be evaded.
-    if not isinstance(given, Sequence) or not all(isinstance(one, Reference) for one in given):  # pyright: ignore[reportUnknownVariableType]
+    if not isinstance(given, Sequence) or not all(isinstance(one, Reference) for one in given):  # pyright: ignore[reportUnknownVariableType]  # Looked at here.
         raise InvalidOption("references", references, "it must be a reference to an actor, or a list of them")
     if len(references) != len(asked):
         raise InvalidOption("references", len(references), f"there must be one for each of the {len(asked)} questions")

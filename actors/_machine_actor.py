@@ -68,7 +68,7 @@ class MachineReference(Address, Generic[E_contra, S]):
             seat.deliver(event)
             return
         given = seat.machine.handle(event)
-        if type(given) is tuple and len(given) == 2 and given[1] == () and hasattr(given[0], "handle"):  # pyright: ignore[reportUnknownArgumentType]
+        if type(given) is tuple and len(given) == 2 and given[1] == () and hasattr(given[0], "handle"):  # pyright: ignore[reportUnknownArgumentType]  # Looked at here.
             seat.machine = given[0]
         else:
             seat.sweeper.check_run(seat)

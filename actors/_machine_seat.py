@@ -94,7 +94,7 @@ class MachineSeat(Seat):
         Returns:
             Whether it was done.
         """
-        if type(given) is not tuple or len(given) != 2 or type(given[1]) is not tuple:  # pyright: ignore[reportUnknownArgumentType]
+        if type(given) is not tuple or len(given) != 2 or type(given[1]) is not tuple:  # pyright: ignore[reportUnknownArgumentType]  # Looked at here.
             return False
         machine, effects = cast("tuple[Any, tuple[Any, ...]]", given)
         if len(self.inbox) + len(effects) > self.capacity or not hasattr(machine, "handle"):

@@ -65,7 +65,7 @@ def _fields(directive: str) -> dict[str, object]:
         raise InvalidRequest(text) from broken
     if not isinstance(value, dict):
         raise InvalidRequest(not_an_object)
-    fields: dict[str, object] = {str(name): one for name, one in value.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    fields: dict[str, object] = {str(name): one for name, one in value.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]  # Looked at next.
     for name in fields:
         if name not in _FIELDS:
             raise InvalidRequest(f"exec pragma only supports {_SUPPORTED}; got `{name}`")

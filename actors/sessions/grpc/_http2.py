@@ -86,7 +86,7 @@ class Http2(H2Connection):
         self.max_inbound_frame_size: int = limits.frame_bytes_max
         self._memory = RememberingDecoder(limits.header_list_bytes_max)
         self.decoder: RememberingDecoder = self._memory  # type: ignore[mutable-override]  # Only ours is ever set.
-        self.encoder: RememberingEncoder = RememberingEncoder()  # type: ignore[mutable-override]
+        self.encoder: RememberingEncoder = RememberingEncoder()  # type: ignore[mutable-override]  # As above.
         # h2 closes the whole connection on GOAWAY, although open calls go on until they end (h2 issue 1181).
         self._frame_dispatch_table[GoAwayFrame] = _announce_goaway  # pyright: ignore[reportUnknownMemberType]  # h2's
         self._backlog_limit = limits.backlog_bytes_max

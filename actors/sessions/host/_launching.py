@@ -140,7 +140,7 @@ class GuardedProcess:
     async def wait(self) -> int:
         """Wait until it has ended."""
         await self._ended.wait()
-        assert self.returncode is not None
+        assert self.returncode is not None, "`ended` notes the code before it says so"
         return self.returncode
 
 
@@ -207,7 +207,7 @@ class GuardLauncher:
             self._lost()
 
     async def _listen(self) -> None:
-        assert self._socket is not None
+        assert self._socket is not None, "`begin` comes first, and only the end of this loses it"
         while True:
             await trio.lowlevel.wait_readable(self._socket)
             try:

@@ -127,7 +127,7 @@ class EngineProcess:
             nursery.cancel_scope.cancel()
 
     async def _read_frames(self, process: Started) -> None:
-        assert process.stdout is not None
+        assert process.stdout is not None, "it was started with a pipe"
         size = _READ_BYTES
         while True:
             try:
@@ -181,7 +181,7 @@ class EngineProcess:
             self.listener.frame(frame)
 
     def _became_ready(self) -> None:
-        assert self._process is not None
+        assert self._process is not None, "this begins once the process has started"
         self.ready = True
         self.walls += confine(self._process.pid, self.heap_bytes)
         self.resident_start_bytes = resident_bytes(self._process.pid)
@@ -219,8 +219,8 @@ class EngineProcess:
             return b""  # It is gone; whoever reads from it finds out.
 
     async def _write_pending(self) -> None:
-        assert self._process is not None
-        assert self._process.stdin is not None
+        assert self._process is not None, "this begins once the process has started"
+        assert self._process.stdin is not None, "it was started with a pipe"
         while True:
             while not self._pending:
                 await self._more.park()
@@ -233,8 +233,8 @@ class EngineProcess:
             self._pending_bytes -= len(self._pending.popleft())
 
     async def _keep_errors(self) -> None:
-        assert self._process is not None
-        assert self._process.stderr is not None
+        assert self._process is not None, "this begins once the process has started"
+        assert self._process.stderr is not None, "it was started with a pipe"
         while True:
             try:
                 data = await self._process.stderr.receive_some(_STDERR_BYTES_MAX)
