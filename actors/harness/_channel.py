@@ -66,6 +66,6 @@ class Dialer(Protocol):
             HarnessError: It could not be opened.
 
         Cancelled:
-            The channel is closed within the same bound; nothing else is left.
+            The channel is closed within the same bound; what was used to open it is used up.
         """
         ...
