@@ -22,6 +22,7 @@ from actors.relay import (
     Ack,
     ConnectionLost,
     Data,
+    DialRefused,
     Frame,
     PhysicalConnection,
     RelayLimits,
@@ -81,12 +82,23 @@ async def executor_connection(stack: AsyncExitStack, url: str, environment_id: s
     return await stack.enter_async_context(WebSocketDialer().dial(registration.url))
 
 
+async def dialled(stack: AsyncExitStack, url: str) -> PhysicalConnection:
+    """Dial, and again when we may: a thousand streams in a row are more than a rendezvous takes in a second or two."""
+    while True:
+        try:
+            return await stack.enter_async_context(WebSocketDialer().dial(url))
+        except DialRefused as refused:
+            if refused.retry_after_s is None:
+                raise
+            await trio.sleep(refused.retry_after_s)
+
+
 async def harness_connection(
     stack: AsyncExitStack, url: str, client: RegistryClient, environment_id: str, stream_id: str
 ) -> PhysicalConnection:
     if not url.startswith("ws:"):
         url = (await client.connect(environment_id, KEY.public_key)).websocket_url
-    connection = await stack.enter_async_context(WebSocketDialer().dial(url))
+    connection = await dialled(stack, url)
     await connection.send(encode(Frame(stream_id, Resume())))
     return connection
 
