@@ -2,7 +2,7 @@
 
 Two nurseries stand between the block and the children, and neither may ever show: what comes out is the block's own
 exception, or the supervisor's failure, plain. Only when there is more than one does a group come out, of exactly
-these (case P20).
+these.
 """
 
 from collections.abc import Callable

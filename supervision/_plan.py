@@ -83,7 +83,7 @@ class Plan(Judgement):
 
     def stop_asked(self, news: StopAsked) -> None:
         """Stop a child for good."""
-        # Never lines up: from here on no generation of it may begin, in no order of events (case P05).
+        # Never lines up: from here on no generation of it may begin, in no order of events.
         self.take_command()
         entry = self.find(news.target)
         if entry is None:

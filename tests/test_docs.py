@@ -179,6 +179,19 @@ def test_pages_speak_of_the_project_alone(page: Path) -> None:
         assert word not in page.read_text(), f"{page.name} says {word!r}"
 
 
+NUMBERED = re.compile(r"\b(?:case )?P\d\d\b|\bspec(?:ification)? \d|\bcases? [A-Z]?\d|\bshared/")
+
+
+@pytest.mark.parametrize(
+    "text", [*PAGES, *modules_of_ours()], ids=lambda path: str(path).rpartition("/site-packages/")[2]
+)
+def test_nothing_points_to_the_numbers_of_a_document_that_is_not_here(text: Path) -> None:
+    """OTP's test cases are numbered in public, and the guarantees list them."""
+    said = text.read_text() if text.suffix == ".md" else said_in(text)
+
+    assert [line for line in said.splitlines() if NUMBERED.search(line) and "OTP" not in line] == []
+
+
 # What the map calls each package; modules may also be named where two ways through several packages are told.
 SECTIONS = {
     "supervision": "### Supervision",

@@ -189,7 +189,7 @@ class WebSocketChannel:
                 raise trio.BrokenResourceError from error
 
     async def close(self, reason: CloseReason) -> None:
-        """Say why, wait for the peer to agree, and hang up; within the limit, whatever the peer does: case P22.
+        """Say why, wait for the peer to agree, and hang up; within the limit, whatever the peer does.
 
         The peer's agreement is waited for because hanging up on unread bytes would destroy our last words on their way.
         """

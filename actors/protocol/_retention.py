@@ -171,7 +171,7 @@ class ProcessLog:
     def has_news(self, after_seq: int | None) -> bool:
         """Tell whether a read after this position is answered at once: output, a newer exit, or the end.
 
-        A reader that knows of the exit and asks again waits for output or the end: case P08, step 3.
+        A reader that knows of the exit and asks again waits for output or the end.
         """
         seq = after_seq or 0
         if self.closed or (self._exited is not None and self._exited.seq > seq):

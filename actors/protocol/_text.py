@@ -1,6 +1,6 @@
 """Text out of bytes that come in pieces: the same text for every way to cut them.
 
-What is not UTF-8 becomes replacement marks, the same marks wherever the bytes were cut (case P07).
+What is not UTF-8 becomes replacement marks, the same marks wherever the bytes were cut.
 """
 
 import codecs

@@ -117,7 +117,7 @@ class MessageLengthInvalid(FramingError):
 
 
 class MessageTooLarge(FramingError):
-    """A message that may not be sent. Nothing of it went out, and the stream is as it was (case P11)."""
+    """A message that may not be sent. Nothing of it went out, and the stream is as it was."""
 
     def __init__(self, size_bytes: int, limit_bytes: int) -> None:
         super().__init__("Noise relay JSON-RPC message exceeds maximum length")

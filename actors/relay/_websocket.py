@@ -313,7 +313,7 @@ class WebSocketConnection:
         self._start_soon = nursery.start_soon
 
     async def close(self) -> None:
-        """Close politely within the close limit, else cut. Never waits for a peer that waits for us (case P22)."""
+        """Close politely within the close limit, else cut. Never waits for a peer that waits for us."""
         self._start_soon = None
         if self._lost is None:
             self._lost = (DisconnectReason.LOCAL_SHUTDOWN, "")

@@ -226,7 +226,7 @@ class ServerWebSocket:
     async def close(self, code: int = _NORMAL) -> None:
         """Write what is left, say goodbye and cut, within the close limit.
 
-        Never waits for the peer's answer: it may be waiting for us to read (case P22).
+        Never waits for the peer's answer: it may be waiting for us to read.
         """
         with trio.move_on_after(self._limits.close_s / 2, shield=True):
             await self._until_written()

@@ -14,7 +14,7 @@ SKIPS = {"skip", "skipif", "importorskip", "SkipTest", "skipTest", "skipUnless",
 
 def skips_in(source: str) -> list[int]:
     """The lines that skip by themselves."""
-    found = []
+    found: list[int] = []
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Attribute) and node.attr in SKIPS and not _is_of_home(node):
             found.append(node.lineno)
