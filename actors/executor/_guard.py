@@ -4,8 +4,9 @@ A parent-death signal would be the system's own means, but it is tied to the *th
 be one that retires; setting it also needs code between fork and exec, which is unsafe beside threads. So one small
 shell, in a session of its own, reads from a pipe that only we hold. The end of that pipe is our death: it then kills
 every group it was told of and not told to forget, and everyone who was left running by a command that has ended: these
-by their number and their start, since the number of an empty group may be somebody else's. See
-``test_processes_die_with_an_executor_that_is_killed``.
+by their number and their start, since the number of an empty group may be somebody else's. Until they were looked for,
+their group is watched: its number stays its own while it has members, and is passed over if there is a process with
+that number again. See ``test_processes_die_with_an_executor_that_is_killed``.
 
 A child has no number before it is started, so before that the guard is told of its output pipe. A child holds our
 end of the guard's pipe until it executes its program, so when the guard sees the end, the child has its output pipe
@@ -34,7 +35,7 @@ LEFT_MAX: Final = 4096
 _SCRIPT = """
 set -f
 trap '' HUP INT QUIT TERM
-live=' ' left=' ' starting=
+live=' ' orphans=' ' left=' ' starting=
 look_at() {
   line=''
   while read -r part; do line="$line $part"; done <"/proc/$1/stat"
@@ -45,12 +46,16 @@ while read -r sign what; do
   case "$sign" in
     '?') starting=$what ;;
     +) live="$live$what " starting= ;;
-    -) case "$live" in *" $what "*) live="${live%% $what *} ${live#* $what }" ;; esac ;;
+    -|'~')
+      case "$live" in *" $what "*) live="${live%% $what *} ${live#* $what }" ;; esac
+      case "$orphans" in *" $what "*) orphans="${orphans%% $what *} ${orphans#* $what }" ;; esac
+      [ "$sign" = - ] || orphans="$orphans$what " ;;
     =) left="$left$what " ;;
     /) case "$left" in *" $what "*) left="${left%% $what *} ${left#* $what }" ;; esac ;;
   esac
 done
 for group in $live; do kill -s KILL -- "-$group"; done
+for group in $orphans; do kill -s 0 "$group" || kill -s KILL -- "-$group"; done
 for one in $left; do
   look_at "${one%:*}"
   [ "$start" = "${one#*:}" ] && kill -s KILL "${one%:*}"
@@ -87,6 +92,10 @@ class Guard:
     def forget(self, group: int) -> None:
         """This group ended; its number may soon be somebody else's."""
         self._tell(f"- {group}\n")
+
+    def orphan(self, group: int) -> None:
+        """The leader of this group ended and others did not: kill them when we die, until they were looked for."""
+        self._tell(f"~ {group}\n")
 
     def watch_left(self, sighted: Sighting) -> None:
         """Kill exactly this process when we die; of those whose command has ended."""

@@ -196,8 +196,8 @@ class LaunchedProcess(Protocol):
         """Kill exactly the process that was seen, never another with its number."""
         ...
 
-    def leave(self, sighted: Sighting) -> None:
-        """Let a process that was seen run on after its command; it still must not outlive us."""
+    def leave(self, *sighted: Sighting) -> None:
+        """Let those that were seen run on after their command; they still must not outlive us."""
         ...
 
 

@@ -231,7 +231,7 @@ class PosixProcess:
             self._reaped = True
             self.left_members = _group_has_members(self.pid)
             if self._guard is not None:
-                self._guard.forget(self.pid)
+                (self._guard.orphan if self.left_members else self._guard.forget)(self.pid)
         return status
 
     def signal_group(self, number: int) -> bool:
@@ -257,10 +257,13 @@ class PosixProcess:
         """Kill exactly the process that was seen."""
         return kill_exactly(sighted, signal.SIGKILL)
 
-    def leave(self, sighted: Sighting) -> None:
-        """Have a process that was seen die with us, also if we are killed."""
+    def leave(self, *sighted: Sighting) -> None:
+        """Have those that were seen die with us, also if we are killed; their group is nobody's any more."""
         if self._guard is not None:
-            self._guard.watch_left(sighted)
+            for one in sighted:
+                self._guard.watch_left(one)
+            if self.left_members:
+                self._guard.forget(self.pid)
 
 
 def _group_has_members(group: int) -> bool:

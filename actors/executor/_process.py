@@ -223,9 +223,10 @@ class HostedProcess:
 
     async def _close(self, process: LaunchedProcess) -> None:
         """Look whom it left behind, if there can be anybody, and tell the close."""
-        survivors = await self._look_behind(process) if self._may_have_left_some(process) else ()
-        for sighted in survivors:
-            process.leave(sighted)
+        survivors: tuple[Sighting, ...] = ()
+        if self._may_have_left_some(process):
+            survivors = await self._look_behind(process)
+            process.leave(*survivors)
         self._tell_close(survivors)
 
     def _may_have_left_some(self, process: LaunchedProcess) -> bool:

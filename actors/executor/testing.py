@@ -171,7 +171,7 @@ class _Launched:
             if member.pid != self.pid and not member.killed_by
         )
 
-    def leave(self, sighted: Sighting) -> None:
+    def leave(self, *sighted: Sighting) -> None:
         """Nobody here outlives anybody: all of it is one program."""
 
     def kill_sighted(self, sighted: Sighting) -> bool:

@@ -250,3 +250,28 @@ async def test_a_process_dies_whose_executor_is_killed_before_it_could_tell_the_
 
     await process_end(started)
     await ours.stdout.aclose()
+
+
+_DIE_BETWEEN = """
+import os, signal, trio
+from actors.executor import open_posix_launcher, LaunchSpec
+async def main():
+    async with open_posix_launcher() as launcher:
+        script = "sleep 1000 >/dev/null 2>&1 & echo $!"
+        process = await launcher.launch(LaunchSpec(argv=("/bin/sh", "-c", script), cwd="/"))
+        await process.wait()
+        os.write(1, next(iter(process.outputs.values())).read_nowait())
+        os.kill(os.getpid(), signal.SIGKILL)
+trio.run(main)
+"""
+
+
+async def test_who_was_just_left_dies_with_an_executor_that_is_killed_before_it_could_look_for_them() -> None:
+    """Seen failing with a guard that forgets a group with its leader."""
+    ours = await trio.lowlevel.open_process([sys.executable, "-c", _DIE_BETWEEN], stdout=subprocess.PIPE)
+    assert ours.stdout is not None
+    left = int((await ours.stdout.receive_some()).decode())
+    await ours.wait()
+
+    await process_end(left)
+    await ours.stdout.aclose()
