@@ -17,8 +17,8 @@ ALL_BYTES_MAX: Final = 8 * 1024 * 1024
 
 # Reads back what was stored, so that the value's own code runs once. One line: the script's lines keep their numbers.
 _PRELUDE: Final = (
-    "{const s=store,l=load,n=notify,j=JSON.stringify,z=String;globalThis.store=(0,function(k,v){"
-    "if(typeof k!=='symbol'){try{k=z(k)}catch{}}s(k,v);const t=j(l(k));"
+    "{const s=store,l=load,n=notify,j=JSON.stringify,z=String;globalThis.store=(0,function(){"
+    "let k=arguments[0];const v=arguments[1];if(typeof k!=='symbol'){try{k=z(k)}catch{}}s(k,v);const t=j(l(k));"
     "n(%s+j([k,t.length>%d?null:t]))})}"
 )
 
@@ -28,22 +28,27 @@ class Journal:
 
     def __init__(self, mark: str) -> None:
         self._mark = mark
-        self._writes: dict[str, dict[str, str | None]] = {}
-        self._values: dict[str, str | None] = {}
+        self._writes: dict[str, _Values] = {}
+        self._values = _Values()
 
     @property
     def keys(self) -> tuple[str, ...]:
         """Everything known to be stored."""
-        return tuple(self._values)
+        return tuple(self._values.by_key)
 
     @property
     def kept_keys(self) -> tuple[str, ...]:
         """What can be put back."""
-        return tuple(key for key, value in self._values.items() if value is not None)
+        return tuple(key for key, value in self._values.by_key.items() if value is not None)
 
     def watched(self, source: str) -> str:
         """Return a script that reports what it stores."""
-        return _PRELUDE % (json.dumps(self._mark), VALUE_BYTES_MAX) + source
+        watch = _PRELUDE % (json.dumps(self._mark), VALUE_BYTES_MAX)
+        if not source.startswith("#!"):
+            return watch + source
+        # Such a line is none of the script's code only where it stands first.
+        first, end, rest = source.partition("\n")
+        return first + end + (watch if end else "") + rest
 
     def take(self, cell_id: str, text: str) -> bool:
         """Take a notification if it is a report. Returns whether it was."""
@@ -54,13 +59,13 @@ class Journal:
         except (ValueError, RecursionError):
             return True  # Of our mark but not of our making: a script that read its own first line.
         if isinstance(key, str) and (value is None or isinstance(value, str)):
-            _write(self._writes.setdefault(cell_id, {}), key, value)
+            self._writes.setdefault(cell_id, _Values()).write(key, value)
         return True
 
     def commit(self, cell_id: str) -> None:
         """Note that a cell ended by itself: what it wrote stands."""
-        for key, value in self._writes.pop(cell_id, {}).items():
-            _write(self._values, key, value)
+        for key, value in self._writes.pop(cell_id, _Values()).by_key.items():
+            self._values.write(key, value)
 
     def drop(self, cell_id: str) -> None:
         """Note that a cell was terminated: what it wrote never was."""
@@ -68,7 +73,7 @@ class Journal:
 
     def restoring(self) -> str | None:
         """Return a script that stores everything again; None when there is nothing."""
-        pairs = [[key, value] for key, value in self._values.items() if value is not None]
+        pairs = [[key, value] for key, value in self._values.by_key.items() if value is not None]
         if not pairs:
             return None
         return f"for(const [key,value] of {json.dumps(pairs)})store(key,JSON.parse(value))"
@@ -79,12 +84,25 @@ class Journal:
 
     def restored(self, keys: tuple[str, ...]) -> None:
         """Note that the new host knows these and no others."""
-        self._values = {key: self._values[key] for key in keys}
+        known, self._values = self._values.by_key, _Values()
+        for key in keys:
+            self._values.write(key, known[key])
 
 
-def _write(values: dict[str, str | None], key: str, value: str | None) -> None:
-    values.pop(key, None)
-    size = sum(byte_count(name) + byte_count(one or "") for name, one in values.items()) + byte_count(key)
-    if size > ALL_BYTES_MAX:
-        return  # Not even its name has room: a script that stores this many names is not restored whole.
-    values[key] = value if value is not None and size + byte_count(value) <= ALL_BYTES_MAX else None
+class _Values:
+    """Values by key, in the order in which they were last written, within the bound for all of them."""
+
+    def __init__(self) -> None:
+        self.by_key: dict[str, str | None] = {}
+        self._bytes = 0
+
+    def write(self, key: str, value: str | None) -> None:
+        """Keep a value, or only its key, as far as there is room."""
+        if key in self.by_key:
+            self._bytes -= byte_count(key) + byte_count(self.by_key.pop(key) or "")
+        size = self._bytes + byte_count(key)
+        if size > ALL_BYTES_MAX:
+            return  # Not even its name has room: a script that stores this many names is not restored whole.
+        kept = value if value is not None and size + byte_count(value) <= ALL_BYTES_MAX else None
+        self.by_key[key] = kept
+        self._bytes = size + byte_count(kept or "")

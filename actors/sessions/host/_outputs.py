@@ -60,13 +60,16 @@ class WholeOutput:
 
     def outcome(self, ending: Ending, error: str | None, tokens: int) -> Outcome:
         """Write it; an answer that fits no message becomes an error that says so."""
-        size_bytes = self._size_bytes + (0 if error is None else len(error))
+        size_bytes = self._size_bytes + (0 if error is None else size_of(TextItem(error)))
         if size_bytes > _WHOLE_BYTES_MAX:
             text = (
                 f"exec cell output of {size_bytes} bytes does not fit the {MESSAGE_BYTES_MAX}-byte gRPC message "
                 "limit; put out less before each yield, or open the session with Server output truncation"
             )
-            return Outcome(ending=ending, items=[], error=text if ending is Ending.COMPLETED else None)
+            if ending is Ending.COMPLETED:
+                return Outcome(ending=ending, items=[], error=text)
+            # Only a result has room for an error; without a word in its place the output would just be gone.
+            return Outcome(ending=ending, items=[text.encode()], error=None)
         return Outcome(ending=ending, items=self._items, error=error)
 
 

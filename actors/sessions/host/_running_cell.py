@@ -64,6 +64,7 @@ class RunningCell:
         self._writes: dict[str, str] = {}
         self._writes_bytes = 0
         self._stopping = False
+        self._deadline: Alarm | None = None
         self.machine: Cell = Cell(cell_id, output)
         self.cell_id: str = cell_id
         self.execution_id: str = execution_id
@@ -183,8 +184,11 @@ class RunningCell:
         self.finished_ns = time.perf_counter_ns()
         self.machine.finish(error)
 
-    def overdue(self, deadline_s: float | None) -> None:
-        """End it with an error because it has run too long."""
+    def end_after(self, deadline_s: float) -> None:
+        """End it with an error if it runs longer than that."""
+        self._deadline = self._session.alarms.set(deadline_s, lambda: self._overdue(deadline_s))
+
+    def _overdue(self, deadline_s: float) -> None:
         if self.machine.phase is Phase.RUNNING:
             self._session.kill(self)
             self._let_go()
@@ -202,6 +206,9 @@ class RunningCell:
 
     def _let_go(self) -> None:
         self._process = None
+        if self._deadline is not None:
+            # It holds the cell and all that it put out.
+            self._deadline.cancel()
         for alarm in self._timers.values():
             alarm.cancel()
         self._timers.clear()

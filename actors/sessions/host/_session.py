@@ -156,7 +156,7 @@ class Session:
         observation = Observation(cell, tokens)
         self.observe(observation, self.executions, request.execution_id, yield_ms)
         if self._cell_deadline_s is not None:
-            self.alarms.set(self._cell_deadline_s, lambda: cell.overdue(self._cell_deadline_s))
+            cell.end_after(self._cell_deadline_s)
         cell.begin()
         return observation
 

@@ -245,6 +245,9 @@ async def test_a_journal_changes_nothing_that_a_script_sees(proxy: Proxy, provid
         "store('a', 1); text([typeof store, store('b', 2), Object.keys(globalThis).includes('store')])",
         "throw new Error('where')",
         "\nthrow new Error('where')",
+        "text([store.length, store.name])",
+        "#! the first line\ntext(1);\nthrow new Error('where')",
+        "#! the only line",
     ]
     for script in scripts[:6] + scripts[7:]:
         one, other = await run(plain, script), await run(kept, script)

@@ -1,6 +1,7 @@
 """The service over a real socket with real engine processes: what callers may rely on."""
 
 import functools
+import gc
 import shutil
 import uuid
 from pathlib import Path
@@ -14,6 +15,7 @@ from actors.sessions._wire import _methods as methods
 from actors.sessions._wire import code_mode_pb2 as wire
 from actors.sessions.grpc import CallFailed, Channel, StatusCode, open_channel
 from actors.sessions.host import HostOptions, serve_host
+from actors.sessions.host._running_cell import RunningCell
 from tests.actors.sessions.host.peer import Seen, open_peer, tool
 from tests.support.skips import needs_node, needs_system
 
@@ -61,6 +63,21 @@ async def test_a_deadline_ends_a_cell_with_an_error_that_names_it(nursery: trio.
         await peer.close()
 
     assert ended.error == "exec cell ran longer than its deadline of 1.0 s"
+
+
+async def test_a_deadline_keeps_no_cell_that_has_ended(nursery: trio.Nursery) -> None:
+    """Seen failing with an alarm that nobody cancels: each cell stayed, with all that it had put out."""
+    serve = functools.partial(serve_host, options=HostOptions(cell_deadline_s=3600.0))
+    endpoint: str = await nursery.start(serve, "grpc://127.0.0.1:0")
+    async with open_channel(endpoint) as channel:
+        peer = await open_peer(channel, nursery)
+        for _ in range(3):
+            await peer.run("text(1)")
+        gc.collect()
+        kept = [thing for thing in gc.get_objects() if type(thing) is RunningCell]
+        await peer.close()
+
+    assert kept == []
 
 
 async def test_a_process_for_each_cell_serves_no_second_one(nursery: trio.Nursery) -> None:
