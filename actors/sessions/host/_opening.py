@@ -1,4 +1,4 @@
-"""Open a host: the guard, engines, sessions and their cells as supervised children, and the listener in front."""
+"""Open a host: the guard, engine processes and sessions as supervised children, and the listener in front."""
 
 import tempfile
 from collections.abc import AsyncGenerator
